@@ -1,0 +1,4 @@
+// Command wbox bakes golden Windows boxes for Kubernetes.
+package main
+
+func main() {}
