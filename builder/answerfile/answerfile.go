@@ -17,7 +17,6 @@ import (
 	"text/template"
 
 	"github.com/wbox-dev/wbox/builder/fault"
-	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/templates"
 )
 
@@ -28,20 +27,20 @@ const rendererVersion = 1
 // partsFile holds the passes that all releases share.
 const partsFile = "answer/parts.xml.tmpl"
 
-// Params are the values of one answer file.
+// Params are the values of one answer file. It is for UEFI machines: the disk
+// gets a GUID partition table.
 type Params struct {
-	Release      string              // Windows Server release: one of Releases()
-	ImageName    string              // the NAME of an image in install.wim, exactly
-	UILanguage   string              // language tag of the installed Windows; default "en-US"
-	Locale       string              // language tag for formats and keyboard; default UILanguage
-	TimeZone     string              // a Windows time zone id; default "UTC"
-	ComputerName string              // at most 15 letters, digits and '-'; default "*" (Windows makes one up)
-	Account      string              // the account of the bake, made a member of Administrators
-	Password     string              // its password, and that of the built-in Administrator
-	Organization string              // default "wbox"
-	ProductKey   string              // five groups of five; empty for evaluation media
-	Firmware     hypervisor.Firmware // default and only choice: hypervisor.UEFI
-	Commands     []string            // command lines at the first logon, in order; default: EnableWinRM alone
+	Release      string   // Windows Server release: one of Releases()
+	ImageName    string   // the NAME of an image in install.wim, exactly
+	UILanguage   string   // language tag of the installed Windows; default "en-US"
+	Locale       string   // language tag for formats and keyboard; default UILanguage
+	TimeZone     string   // a Windows time zone id; default "UTC"
+	ComputerName string   // at most 15 letters, digits and '-'; default "*" (Windows makes one up)
+	Account      string   // the account of the bake, made a member of Administrators
+	Password     string   // its password, and that of the built-in Administrator
+	Organization string   // default "wbox"
+	ProductKey   string   // five groups of five; empty for evaluation media
+	Commands     []string // command lines at the first logon, in order; default: EnableWinRM alone
 }
 
 // EnableWinRM is the command line that finds the seed volume by its label and
@@ -118,9 +117,6 @@ func withDefaults(p Params) Params {
 	def(&p.TimeZone, "UTC")
 	def(&p.ComputerName, "*")
 	def(&p.Organization, "wbox")
-	if p.Firmware == "" {
-		p.Firmware = hypervisor.UEFI
-	}
 	if len(p.Commands) == 0 {
 		p.Commands = []string{EnableWinRM}
 	}

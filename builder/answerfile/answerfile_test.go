@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/wbox-dev/wbox/builder/fault"
-	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/builder/internal/golden"
 )
 
@@ -78,7 +77,6 @@ func TestRenderRefuses(t *testing.T) {
 		"language":                {func(p *Params) { p.UILanguage, p.Locale = "english", "en-US" }, "UI language"},
 		"locale":                  {func(p *Params) { p.Locale = "<x>" }, "locale"},
 		"key":                     {func(p *Params) { p.ProductKey = "AAAAA-BBBBB" }, "product key"},
-		"BIOS":                    {func(p *Params) { p.Firmware = hypervisor.BIOS }, "firmware"},
 		"long command":            {func(p *Params) { p.Commands = []string{strings.Repeat("c", 1025)} }, "first logon command"},
 		"empty command":           {func(p *Params) { p.Commands = []string{""} }, "first logon command"},
 		"too many commands":       {func(p *Params) { p.Commands = strings.Split(strings.Repeat("c ", 101)+"c", " ") }, "first logon commands"},

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/wbox-dev/wbox/builder/fault"
-	"github.com/wbox-dev/wbox/builder/hypervisor"
 )
 
 // Limits of Windows, in UTF-16 code units, which is how Windows counts.
@@ -80,9 +79,6 @@ func validate(p Params) error {
 	ps.computerName(p.ComputerName)
 	if p.ProductKey != "" && !productKey.MatchString(p.ProductKey) {
 		ps.add("product key", "", "it is not five groups of five capital letters and digits", "leave it out for evaluation media")
-	}
-	if p.Firmware != hypervisor.UEFI {
-		ps.add("firmware", quote(string(p.Firmware)), "answer files are written for UEFI only", "use "+string(hypervisor.UEFI))
 	}
 	if len(p.Commands) > maxCommands {
 		ps.add("first logon commands", "", "there are too many", "put them into one script")

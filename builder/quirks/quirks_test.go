@@ -1,0 +1,32 @@
+package quirks
+
+import "testing"
+
+func TestTheMinorAtWhichThingsChange(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		has       func(Minor) bool
+		last, not Minor
+	}{
+		{"--pod-infra-container-image", Minor.PodInfraContainerImage, 34, 35},
+		{"--cri-socket", Minor.CRISocketFlag, 24, 25},
+	} {
+		if !c.has(c.last) || c.has(c.not) {
+			t.Errorf("%s: 1.%d %v, 1.%d %v", c.name, c.last, c.has(c.last), c.not, c.has(c.not))
+		}
+	}
+}
+
+func TestWindowsBuilds(t *testing.T) {
+	for build, want := range map[int]struct {
+		pause     string
+		overrides int
+	}{17763: {"3.10.1", 0}, 20348: {"3.10.1", 1}, 26100: {"3.10.2", 1}, 30000: {"3.10.2", 1}} {
+		if got := PauseImage(build); got != "registry.k8s.io/pause:"+want.pause {
+			t.Errorf("build %d: pause %s", build, got)
+		}
+		if got := FeatureOverrides(build); len(got) != want.overrides {
+			t.Errorf("build %d: overrides %v", build, got)
+		}
+	}
+}
