@@ -1,0 +1,78 @@
+# Every target with a "##" comment is listed by `make help`.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+K8S ?= v1.37.2
+CNI ?= calico
+OUT ?= out
+RELEASE ?= 2022
+CACHE ?= .cache
+GOFLAGS_LD := -s -w -X github.com/wbox-dev/wbox/cmd/wbox/internal/cli.version=$(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+STANDIN_ISO := $(CACHE)/stand-in-ws$(RELEASE).iso
+CROSS := windows/amd64 darwin/arm64 linux/arm64
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+.PHONY: build
+build: bin/wbox ## compile wbox into bin/
+
+bin/wbox: FORCE
+	go build -trimpath -ldflags '$(GOFLAGS_LD)' -o $@ ./cmd/wbox
+
+.PHONY: FORCE
+FORCE:
+
+.PHONY: setup-demo setup-test
+setup-demo:
+	@scripts/dev/setup.sh demo
+setup-test:
+	@scripts/dev/setup.sh test
+
+.PHONY: stand-in
+stand-in: setup-demo ## make the stand-in ISO (RELEASE=2025 for the other)
+	@mkdir -p $(CACHE)
+	go run ./scripts/standin/cmd/build-iso -release $(RELEASE) -pwsh "$$(scripts/dev/find-pwsh.sh || true)" -o $(STANDIN_ISO)
+
+.PHONY: demo
+demo: build stand-in ## compile Kubernetes (K8S=v1.36.3 for another) and bake a box on the stand-in guest
+	@scripts/dev/demo.sh bin/wbox --k8s $(K8S) --cni $(CNI) --windows $(RELEASE) --iso $(STANDIN_ISO) -o $(OUT)
+
+.PHONY: test
+test: setup-test ## everything CI checks: verify, unit tests, guest scripts, real VMs
+	$(MAKE) verify unit guest-scripts e2e
+
+.PHONY: unit
+unit: ## unit tests: no network, no virtual machine, under a minute once compiled
+	go test -short ./...
+
+.PHONY: guest-scripts
+guest-scripts: ## static check and Pester tests of the guest scripts (skipped without PowerShell, required in CI)
+	scripts/dev/guest-scripts.sh
+
+.PHONY: e2e
+e2e: setup-test ## real parts: QEMU with the stand-in guest, Vagrant, a real compile
+	go test -count=1 -timeout 40m $(E2E_FLAGS) ./...
+
+.PHONY: lint
+lint: ## golangci-lint if it is installed, go vet and gofmt anyway
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo "lint: golangci-lint is not installed, skipped"; fi
+
+.PHONY: cross
+cross: ## build and vet for the other systems that wbox runs on
+	@for t in $(CROSS); do echo "cross: $$t"; GOOS=$${t%/*} GOARCH=$${t#*/} go vet ./... && GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/wbox || exit 1; done
+
+.PHONY: generate
+generate: ## make what is generated anew
+	go generate ./...
+
+.PHONY: verify
+verify: lint cross ## formatting, vet on all systems, shell scripts, generated files, names in READMEs
+	@shellcheck scripts/dev/*.sh .ci/run
+	@scripts/dev/verify.sh
+
+.PHONY: clean
+clean: ## remove what the targets above made in this checkout (not wbox's store)
+	rm -rf bin $(CACHE) $(OUT)
