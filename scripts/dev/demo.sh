@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Bakes a box with the given wbox and flags, then says what it cost: guest
+# boots, CPU-seconds (of wbox and all it started) and minutes.
+set -euo pipefail
+
+wbox=$1
+shift
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# $1 real seconds, $2 user, $3 system
+TIMEFORMAT='%R %U %S'
+{ cost=$({ time "$wbox" build "$@" 2> >(tee "$log" >&2) >&3; } 2>&1); } 3>&1 || exit $?
+
+boots=$(sed -nE 's/^guests were booted ([0-9]+) times in this run.*/\1/p' "$log" | tail -n 1)
+awk -v boots="${boots:-0}" '{ printf "demo: %d guest boots, %.0f CPU-seconds, %.1f minutes\n", boots, $2 + $3, $1 / 60 }' <<<"$cost" >&2
