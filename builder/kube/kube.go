@@ -32,6 +32,7 @@ type Ref struct {
 	BuildDate string            `json:"build_date,omitempty"` // RFC 3339 in UTC, empty where unknown
 	TreeState string            `json:"tree_state,omitempty"` // clean, dirty or archive
 	Toolchain string            `json:"toolchain,omitempty"`  // "go1.26.8", for compiled sources
+	Base      *Ref              `json:"base,omitempty"`       // what fills in the programs that a folder lacks
 	Inputs    map[string]string `json:"inputs"`               // what was resolved: name -> digest ("sha256:…" or a module's "h1:…")
 }
 
