@@ -1,0 +1,197 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/report"
+)
+
+// moduleSource compiles a release from the k8s.io/kubernetes Go module: no
+// git, no docker, no make.
+type moduleSource struct {
+	flag     string // the flag that named the version
+	version  string
+	programs []string
+	opts     Options
+}
+
+// buildInputName is the input that stands for the flags of the compile.
+const buildInputName = "build-flags"
+
+// Resolve pins the module, the staging modules that it needs, the toolchain
+// and the flags. It downloads them into the module cache, but compiles nothing.
+func (s *moduleSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) {
+	g, err := newGoTool(ctx, s.opts)
+	if err != nil {
+		return Ref{}, err
+	}
+	dir, err := os.MkdirTemp("", "wbox-kube-")
+	if err != nil {
+		return Ref{}, fmt.Errorf("making a folder for the go command: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	mod, err := s.main(ctx, g, dir)
+	if err != nil {
+		return Ref{}, err
+	}
+	t, err := readTree(mod.Dir, s.version)
+	if err != nil {
+		return Ref{}, &fault.Problem{Class: fault.Input, Field: s.flag, Value: s.version, Why: "has no Kubernetes source that can be compiled", Err: err, Fix: accepted}
+	}
+	if t.guessed {
+		sink.Emit(report.Event{Kind: report.Warning, Message: s.version + " does not say its build tags; using " + strings.Join(t.tags, ",")})
+	}
+	// A release is built from its tag, so the tree is clean, as in the official build.
+	ref := Ref{Source: "module", Version: s.version, TreeState: "clean", Inputs: map[string]string{}}
+	if ref.Commit, ref.BuildDate, err = readInfo(mod.Info); err != nil {
+		return Ref{}, fmt.Errorf("reading what the module proxy says of %s: %w", s.version, err)
+	}
+	s.warnUnknown(ref, sink)
+	if ref.Toolchain, err = g.toolchain(ctx, dir, t, sink); err != nil {
+		return Ref{}, err
+	}
+	ref.Inputs[mainModule+"@"+s.version] = mod.Sum
+	ref.Inputs[buildInputName] = buildInput(buildFlags(ref, strings.Join(t.tags, ",")))
+	return ref, s.pinStaging(ctx, g, dir, t, ref)
+}
+
+// main downloads the module itself and returns where it lies.
+func (s *moduleSource) main(ctx context.Context, g *goTool, dir string) (module, error) {
+	want := mainModule + "@" + s.version
+	toolchain := "local"
+	for {
+		got, err := g.download(ctx, dir, toolchain, want)
+		if err != nil {
+			return module{}, err
+		}
+		needs := needsGo(got[0].Error)
+		switch {
+		case got[0].Error == "":
+			return got[0], nil
+		case needs == "" || needs == toolchain:
+			return module{}, s.unavailable(ctx, g, dir, got[0].Error)
+		}
+		if err := g.try(ctx, dir, needs); err != nil {
+			return module{}, &fault.Problem{Class: fault.Host, Field: "go", Value: g.version, Why: s.version + " needs " + needs + ", which could not be downloaded",
+				Fix: "install " + needs + " or newer (https://go.dev/dl)", Err: err}
+		}
+		toolchain = needs
+	}
+}
+
+// needsGo reads the toolchain out of the go command's "requires go >= 1.27.0".
+func needsGo(text string) string {
+	if m := regexp.MustCompile(`requires go >= (1\.\d+(?:\.\d+|rc\d+)?)`).FindStringSubmatch(text); m != nil {
+		return "go" + m[1]
+	}
+	return ""
+}
+
+// unavailable explains why the module can't be had: it does not exist, or it
+// can't be reached.
+func (s *moduleSource) unavailable(ctx context.Context, g *goTool, dir, why string) error {
+	p := &fault.Problem{Class: fault.Network, Field: s.flag, Value: s.version, Err: fmt.Errorf("%s", firstLine(why))}
+	if strings.Contains(why, "SECURITY ERROR") || strings.Contains(why, "checksum mismatch") {
+		p.Class, p.Why, p.Fix = fault.Input, "was refused, since its checksum is not the expected one", "clean the module cache (go clean -modcache) or use another GOPROXY"
+		return p
+	}
+	versions, err := g.versions(ctx, dir, mainModule)
+	near := strings.Join(nearest(versions, s.version), ", ")
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("looking for %s: %w", s.version, ctx.Err())
+	case err == nil && slices.Contains(versions, s.version):
+		p.Why, p.Fix = "exists, but the module proxy did not serve it", "try again, or set GOPROXY to another proxy"
+	case err == nil:
+		p.Class, p.Why, p.Fix, p.Err = fault.Input, "does not exist", "the nearest that do: "+near, nil
+	case isNotFound(why):
+		p.Class, p.Why, p.Fix = fault.Input, "does not exist, and which versions do can't be listed", "see https://kubernetes.io/releases"
+	default:
+		p.Why, p.Fix = "could not be looked up, nor can the versions that exist be listed", "check the network and GOPROXY ("+g.user["GOPROXY"]+")"
+	}
+	return p
+}
+
+// isNotFound says whether a module proxy or git answered that there is no such
+// version, as opposed to no answer at all.
+func isNotFound(why string) bool {
+	for _, s := range []string{"404 Not Found", "410 Gone", "unknown revision", "invalid version", "no such file or directory"} {
+		if strings.Contains(why, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// readInfo reads commit and time from the answer of a module proxy. Its time
+// is that of the commit, which stands in for the moment of the official build
+// because it is the same on every machine. Origin is not always there.
+func readInfo(path string) (commit, date string, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
+	}
+	var info struct {
+		Time   time.Time
+		Origin struct{ Hash string }
+	}
+	if err := json.Unmarshal(data, &info); err != nil {
+		return "", "", err
+	}
+	if regexp.MustCompile(`^[0-9a-f]{40,64}$`).MatchString(info.Origin.Hash) {
+		commit = info.Origin.Hash
+	}
+	if !info.Time.IsZero() {
+		date = info.Time.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	return commit, date, nil
+}
+
+// warnUnknown says which version variables stay empty.
+func (s *moduleSource) warnUnknown(ref Ref, sink report.Sink) {
+	var unknown []string
+	if ref.Commit == "" {
+		unknown = append(unknown, "commit")
+	}
+	if ref.BuildDate == "" {
+		unknown = append(unknown, "date")
+	}
+	if unknown != nil {
+		sink.Emit(report.Event{Kind: report.Warning,
+			Message: "the module proxy does not say the " + strings.Join(unknown, " and the ") + " of " + s.version + "; the binaries won't either"})
+	}
+}
+
+// pinStaging adds the digests of the staging modules to the ref's inputs.
+func (s *moduleSource) pinStaging(ctx context.Context, g *goTool, dir string, t *tree, ref Ref) error {
+	sv := stagingVersion(s.version)
+	want := make([]string, len(t.staging))
+	for i, path := range t.staging {
+		want[i] = path + "@" + sv
+	}
+	got, err := g.download(ctx, dir, ref.Toolchain, want...)
+	if err != nil {
+		return fmt.Errorf("downloading the staging modules: %w", err)
+	}
+	for _, m := range got {
+		if m.Error != "" {
+			return &fault.Problem{Class: fault.Network, Field: s.flag, Value: s.version, Why: "needs " + m.Path + " " + m.Version + ", which the module proxy did not serve",
+				Err: fmt.Errorf("%s", firstLine(m.Error)), Fix: "check the network and GOPROXY (" + g.user["GOPROXY"] + ")"}
+		}
+		ref.Inputs[m.Path+"@"+m.Version] = m.Sum
+	}
+	return nil
+}
