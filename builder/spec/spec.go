@@ -1,0 +1,161 @@
+// Package spec is what a user may ask of a build, with its defaults and its
+// checks: the flags of wbox build, and later the box file. It sits above the
+// stages and must not import the builder, cmd or plugins.
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wbox-dev/wbox/builder/box"
+	"github.com/wbox-dev/wbox/builder/fault"
+)
+
+// Spec is one build as asked for. Zero fields mean the default.
+type Spec struct {
+	K8s        string   // Required: what Kubernetes to bake, such as "v1.37.2" or a folder of .exe files.
+	K8sBase    string   // Optional: a version that programs missing from a folder come from.
+	K8sVersion string   // Optional: the version of a folder's kubelet.exe.
+	CNI        string   // Optional: none, calico, antrea or flannel. Default: none.
+	Containerd string   // Optional: a folder with containerd.exe and its companions. Default: not installed.
+	Windows    string   // Optional: 2019, 2022 or 2025. Default: 2022.
+	Edition    string   // Optional: core or desktop. Default: core.
+	ISO        string   // Required: the Windows installation medium, a file.
+	Providers  []string // Optional: what to make. Default: libvirt.
+	Name       string   // Optional: OWNER/BOX. Default: local/wbox-wsWINDOWS-CNI.
+	Revision   int      // Optional: the fourth number of the box's version. Default: 0.
+	DiskGiB    int      // Optional: size of the system disk. Default: 64.
+
+	// What follows is in no key: it decides how a build runs, not what comes out.
+
+	Output         string // Optional: the folder for box and catalog. Default: out.
+	CPUs           int    // Optional: virtual processors. Default: 2.
+	Memory         string // Optional: the machine's memory, such as 4GiB. Default: 4GiB, 2GiB for the stand-in.
+	AllowEmulation bool   // Optional: install real Windows without hardware acceleration, which takes hours.
+}
+
+// The values that some fields take.
+var (
+	cnis     = []string{"none", "calico", "antrea", "flannel"}
+	releases = []string{"2019", "2022", "2025"}
+	editions = []string{"core", "desktop"}
+)
+
+// Default fills in what was not asked for.
+func (s *Spec) Default() {
+	def := func(p *string, v string) {
+		if *p == "" {
+			*p = v
+		}
+	}
+	def(&s.CNI, "none")
+	def(&s.Windows, "2022")
+	def(&s.Edition, "core")
+	def(&s.Output, "out")
+	if len(s.Providers) == 0 || slices.Equal(s.Providers, []string{"auto"}) {
+		s.Providers = []string{"libvirt"}
+	}
+	if s.CPUs == 0 {
+		s.CPUs = 2
+	}
+	if s.DiskGiB == 0 {
+		s.DiskGiB = 64
+	}
+}
+
+// BoxName returns the box's name, with "-stand-in" appended where a stand-in
+// plays Windows: nobody shall take it for the real thing.
+func (s *Spec) BoxName(standIn bool) string {
+	name := s.Name
+	if name == "" {
+		name = fmt.Sprintf("local/wbox-ws%s-%s", s.Windows, s.CNI)
+	}
+	if standIn && !strings.HasSuffix(name, "-stand-in") {
+		name += "-stand-in"
+	}
+	return name
+}
+
+// Validate returns every problem of a defaulted Spec, joined.
+func (s *Spec) Validate() error {
+	var problems []error
+	bad := func(field, value, why, fix string) {
+		problems = append(problems, &fault.Problem{Class: fault.Usage, Field: field, Value: value, Why: why, Fix: fix})
+	}
+	oneOf := func(field, value string, allowed []string) {
+		if !slices.Contains(allowed, value) {
+			bad(field, value, "is not known", "use one of "+strings.Join(allowed, ", "))
+		}
+	}
+	if s.K8s == "" {
+		bad("--k8s", "", "is required", "name a version such as v1.37.2, or a folder with kubelet.exe")
+	}
+	oneOf("--cni", s.CNI, cnis)
+	oneOf("--windows", s.Windows, releases)
+	oneOf("--edition", s.Edition, editions)
+	for _, p := range s.Providers {
+		if why, fix := refuseProvider(p); why != "" {
+			bad("--provider", p, why, fix)
+		}
+	}
+	if s.Name != "" {
+		if err := box.ValidName(s.Name); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if s.Revision < 0 {
+		bad("--revision", fmt.Sprint(s.Revision), "is negative", "use 0 or more")
+	}
+	if s.CPUs < 1 || s.CPUs > 64 {
+		bad("--cpus", fmt.Sprint(s.CPUs), "is out of range", "use 1 to 64")
+	}
+	if s.DiskGiB < 32 || s.DiskGiB > 2048 {
+		bad("--disk", fmt.Sprintf("%d", s.DiskGiB), "is out of range", "use 32 to 2048 (GiB); Windows Server asks for 32")
+	}
+	if s.Memory != "" {
+		if _, err := ParseMemory(s.Memory); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// refuseProvider says why a provider can't be made, or "".
+func refuseProvider(p string) (why, fix string) {
+	switch p {
+	case "libvirt":
+		return "", ""
+	case "qemu":
+		return "vagrant-qemu reads the libvirt box, but boots it with BIOS only, and this one needs UEFI", "use libvirt"
+	case "auto", "virtualbox", "vmware", "hyperv", "ova", "raw", "qcow2", "vhdx", "vmdk":
+		return "can't be made yet", "use libvirt"
+	}
+	return "is not known", "use libvirt"
+}
+
+var memoryPattern = regexp.MustCompile(`^([0-9]{1,7})\s*(MiB|M|MB|GiB|G|GB)?$`)
+
+// ParseMemory reads a size such as "4GiB", "4G" or "4096" (MiB) and returns it
+// in MiB. All units are powers of 1024, as in QEMU's -m.
+func ParseMemory(text string) (int, error) {
+	p := &fault.Problem{Class: fault.Usage, Field: "--memory", Value: text, Why: "is not a size", Fix: "write it as 4GiB or 4096MiB"}
+	m := memoryPattern.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return 0, p
+	}
+	var n int
+	if _, err := fmt.Sscan(m[1], &n); err != nil {
+		return 0, p
+	}
+	if strings.HasPrefix(m[2], "G") {
+		n *= 1024
+	}
+	if n < 1024 || n > 1<<20 {
+		p.Why, p.Fix = "is out of range", "use 1GiB to 1024GiB"
+		return 0, p
+	}
+	return n, nil
+}
