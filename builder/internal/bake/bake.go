@@ -1,0 +1,255 @@
+// Package bake is what a VM layer does: it boots an overlay of its parent's
+// disk with a seed CD, lets guest scripts test and set their state, reboots
+// where a script asked for it, proves the end state and shuts down cleanly. The
+// host owns every reboot and every deadline. It combines the capabilities
+// hypervisor, guest, iso and disk; it must not import spec or a stage.
+package bake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/wbox-dev/wbox/builder/disk"
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/guest"
+	"github.com/wbox-dev/wbox/builder/hypervisor"
+	"github.com/wbox-dev/wbox/builder/stage"
+)
+
+// Names of the ports that lead into a guest.
+const (
+	portHTTPS = "winrm-https" // 5986, the bake's own way in
+	portHTTP  = "winrm-http"  // 5985, the finished box's
+)
+
+// Host is how a build runs its machines. Nothing of it is in a key.
+type Host struct {
+	Driver      hypervisor.Driver
+	Accelerator hypervisor.Accelerator
+	CPUs        int
+	MemoryMiB   int
+	Patience    int // deadlines are multiplied by it: 1 with acceleration, more under emulation
+	Dial        Dialer
+	Disk        *disk.Tool // what makes the overlays
+}
+
+// Dialer opens a connection to a guest's WinRM port. tls says which of the two
+// it is; with it, only the certificate of access is taken.
+type Dialer func(ctx context.Context, to netip.AddrPort, access guest.Access, tls bool) (guest.Conn, error)
+
+// InstallDeadline and the others are deadlines of waits, before Patience. Windows Setup on a slow disk takes
+// half an hour; a reboot after a feature's installation up to twenty minutes.
+const (
+	InstallDeadline = 90 * time.Minute
+	bootDeadline    = 15 * time.Minute
+	rebootDeadline  = 30 * time.Minute
+	scriptDeadline  = 30 * time.Minute
+	stopDeadline    = 10 * time.Minute
+	quietLimit      = 10 * time.Minute // a machine that shows no sign of life for so long is given up
+)
+
+func (h Host) deadline(d time.Duration) time.Duration { return d * time.Duration(max(1, h.Patience)) }
+
+// Boot is one start of a machine within a stage.
+type Boot struct {
+	Name       string // of the machine, for logs
+	Disk       string // opened read-write
+	Media      []string
+	BootMedia  bool
+	Access     guest.Access
+	TLS        bool          // the way in: HTTPS with the bake's certificate, or the box's HTTP
+	Services   []string      // that should run once it is up
+	FirstWait  time.Duration // until the first contact; 0 = a boot's
+	PressEnter bool          // a boot medium asks for a key
+}
+
+// secrets are the texts that no log may hold. The box's own password is known
+// to the whole world and is none.
+func (b Boot) secrets() []string {
+	if !b.TLS {
+		return nil
+	}
+	return []string{b.Access.Password, b.Access.PFXPassword}
+}
+
+// Running is a machine whose guest can be talked to.
+type Running struct {
+	Session *guest.Session
+	host    Host
+	machine hypervisor.Machine
+	work    *stage.Work
+	boots   int
+	closers []io.Closer
+	boot    Boot
+}
+
+// Start boots a machine and waits until its guest is up and quiet. The caller
+// ends it with Stop or Close.
+func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err error) {
+	dir := filepath.Join(w.Scratch, "vm")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	r := &Running{host: h, work: w, boot: b, boots: 1}
+	defer func() {
+		if err != nil {
+			err = errors.Join(r.explain(err), r.Close())
+		}
+	}()
+	w.Progress("starting the machine")
+	r.machine, err = h.Driver.Start(ctx, hypervisor.Config{
+		Name: "wbox-" + b.Name, Dir: dir, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, Firmware: hypervisor.UEFI,
+		Disk: b.Disk, Media: b.Media, BootMedia: b.BootMedia, Accelerator: h.Accelerator,
+		Forwards:  []hypervisor.Forward{{Name: portHTTPS, GuestPort: 5986}, {Name: portHTTP, GuestPort: 5985}},
+		SerialLog: filepath.Join(w.RunDir, "serial.log"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting the machine: %w", err)
+	}
+	r.closers = append(r.closers, closerFunc(r.machine.Kill))
+	if b.PressEnter {
+		stopKeys := r.pressEnter(ctx)
+		defer stopKeys()
+	}
+	return r, r.connect(ctx)
+}
+
+// connect waits for the first contact and then for readiness.
+func (r *Running) connect(ctx context.Context) error {
+	transcript, err := os.OpenFile(filepath.Join(r.work.RunDir, "transcript.txt"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	r.closers = append(r.closers, transcript)
+	wait := r.boot.FirstWait
+	if wait == 0 {
+		wait = bootDeadline
+	}
+	r.work.Progress("waiting for the guest")
+	r.Session, err = guest.Open(ctx, guest.Options{
+		Dial: r.dial, Transcript: transcript, Liveness: r.machine.Activity, Gone: r.machine.Done(),
+		Resets: r.machine.Resets, Secrets: r.boot.secrets(),
+		Deadline: r.host.deadline(wait), QuietLimit: r.host.deadline(quietLimit),
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the guest: %w", err)
+	}
+	r.closers = append(r.closers, r.Session)
+	r.work.Progress("waiting until the guest is quiet")
+	return r.Session.WaitReady(ctx, r.host.deadline(bootDeadline))
+}
+
+func (r *Running) dial(ctx context.Context) (guest.Conn, error) {
+	name := portHTTP
+	if r.boot.TLS {
+		name = portHTTPS
+	}
+	to, err := r.machine.Endpoint(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.host.Dial(ctx, to, r.boot.Access, r.boot.TLS)
+}
+
+// pressEnter answers "Press any key to boot from CD", which real media ask for
+// some seconds; the key does nothing elsewhere.
+func (r *Running) pressEnter(ctx context.Context) (stop func()) {
+	k, ok := r.machine.(hypervisor.KeySender)
+	if !ok {
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.machine.Done():
+				return
+			case <-tick.C:
+				k.SendKeys(ctx, "ret") //nolint:errcheck // the next press follows in a second
+			}
+		}
+	}()
+	return cancel
+}
+
+// Boots returns how often the guest has been booted, as far as the host knows.
+func (r *Running) Boots() int { return r.boots }
+
+// Stop shuts the guest down and waits until the machine is off.
+func (r *Running) Stop(ctx context.Context) error {
+	r.work.Progress("shutting down")
+	if err := r.Session.Shutdown(ctx); err != nil {
+		return r.explain(fmt.Errorf("shutting down: %w", err))
+	}
+	return r.WaitOff(ctx)
+}
+
+// WaitOff waits until the guest has turned its machine off by itself.
+func (r *Running) WaitOff(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.host.deadline(stopDeadline),
+		fmt.Errorf("the guest did not turn off within %s", r.host.deadline(stopDeadline)))
+	defer cancel()
+	select {
+	case <-r.machine.Done():
+		return r.machine.Err()
+	case <-ctx.Done():
+		return r.explain(context.Cause(ctx))
+	}
+}
+
+// Close ends the machine, whatever it does, and lets go of everything.
+func (r *Running) Close() error {
+	var errs []error
+	for i := len(r.closers) - 1; i >= 0; i-- {
+		errs = append(errs, r.closers[i].Close())
+	}
+	r.closers = nil
+	return errors.Join(errs...)
+}
+
+// explain makes a guest's failure say where to look, and keeps a screenshot
+// and the guest's logs. A cancelled build explains itself.
+func (r *Running) explain(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if s, ok := r.machine.(hypervisor.Screenshotter); ok && !off(r.machine) {
+		s.Screenshot(ctx, filepath.Join(r.work.RunDir, "screen.png")) //nolint:errcheck // the picture is a help, the error is what counts
+	}
+	if r.Session != nil && !off(r.machine) {
+		r.Session.CollectLogs(ctx, filepath.Join(r.work.RunDir, "guest-logs")) //nolint:errcheck // as above
+	}
+	var p *fault.Problem
+	if errors.As(err, &p) {
+		return err
+	}
+	return &fault.Problem{Class: fault.Guest, Err: err, Fix: "see the transcript, serial log and screenshot in " + r.work.RunDir}
+}
+
+func off(m hypervisor.Machine) bool {
+	if m == nil {
+		return true
+	}
+	select {
+	case <-m.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+type closerFunc func() error
+
+func (f closerFunc) Close() error { return f() }
