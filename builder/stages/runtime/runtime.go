@@ -1,0 +1,52 @@
+// Package runtime is the layer of the container runtime: containerd's folders
+// and configuration, and containerd itself where its files are given. It must
+// not import another stage.
+package runtime
+
+import (
+	"github.com/wbox-dev/wbox/builder/internal/bake"
+	"github.com/wbox-dev/wbox/builder/quirks"
+	"github.com/wbox-dev/wbox/builder/stage"
+)
+
+// Name is the stage's id.
+const Name = "runtime"
+
+// Config says which runtime, for which Windows.
+type Config struct {
+	WindowsBuild int // such as 20348
+	// Optional: a folder with containerd.exe, ctr.exe and containerd-shim-runhcs-v1.exe,
+	// and the digest of its files. Without it only the configuration is there.
+	Containerd, ContainerdDigest string
+}
+
+// folderName is the folder below payload/ where the script looks.
+const folderName = "containerd"
+
+// params are the parameters of 30-install-runtime.
+type params struct {
+	ConfigVersion int      `json:"configVersion"` // of containerd's config.toml; 3 is what every 2.x reads
+	SandboxImage  string   `json:"sandboxImage"`
+	BinDirs       []string `json:"binDirs"` // where CNI plugins lie, with forward slashes
+	ConfDir       string   `json:"confDir"`
+}
+
+// New makes the layer.
+func New(cfg Config, parent, access string, host bake.Host) *bake.Layer {
+	l := &bake.Layer{ID: Name, Label: "installing the container runtime", Version: 1, Parent: parent, Access: access, Host: host,
+		Scripts: Scripts(cfg)}
+	if cfg.Containerd != "" {
+		l.Folders = []stage.Input{stage.Locked(folderName, cfg.ContainerdDigest, cfg.Containerd)}
+	}
+	return l
+}
+
+// Scripts returns the layer's scripts, which the proof tests again.
+func Scripts(cfg Config) []bake.Script {
+	return []bake.Script{{Name: "30-install-runtime", Params: params{
+		ConfigVersion: 3,
+		SandboxImage:  quirks.PauseImage(cfg.WindowsBuild),
+		BinDirs:       []string{"C:/opt/cni/bin"},
+		ConfDir:       "C:/etc/cni/net.d",
+	}}}
+}
