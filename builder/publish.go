@@ -1,0 +1,271 @@
+package builder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/wbox-dev/wbox/builder/box"
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/internal/cas"
+	"github.com/wbox-dev/wbox/builder/stages/libvirt"
+)
+
+// lockFile is held in the output folder while a build may write there.
+const lockFile = ".wbox.lock"
+
+// LockOutput makes the output folder, where it does not exist, and holds it
+// until release is called. Another build that holds it is a *fault.Problem of
+// class fault.Busy; a folder that can't be written one of class fault.Host.
+func LockOutput(dir string) (release func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, unwritableOutput(dir, err)
+	}
+	l, err := cas.TryLockFile(filepath.Join(dir, lockFile))
+	if err != nil {
+		return nil, unwritableOutput(dir, err)
+	}
+	if l == nil {
+		return nil, &fault.Problem{Class: fault.Busy, Field: "-o", Value: dir, Why: "another build writes there",
+			Fix: "wait for it, or name another folder"}
+	}
+	return l.Unlock, nil
+}
+
+func unwritableOutput(dir string, err error) error {
+	return &fault.Problem{Class: fault.Host, Field: "-o", Value: dir, Why: "is not writable", Err: err, Fix: "name a folder that you may write to"}
+}
+
+// checkOutput refuses an output folder that can't be written, or holds files
+// that are not ours. It writes nothing: a folder that doesn't exist is fine if
+// the nearest one above it may be written.
+func checkOutput(dir string) error {
+	fi, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return checkCreatable(dir)
+	case err != nil:
+		return unwritableOutput(dir, err)
+	case !fi.IsDir():
+		return &fault.Problem{Class: fault.Usage, Field: "-o", Value: dir, Why: "is a file", Fix: "name a folder"}
+	}
+	foreign, err := box.Foreign(dir)
+	if err != nil {
+		return unwritableOutput(dir, err)
+	}
+	if len(foreign) > 0 {
+		return &fault.Problem{Class: fault.Usage, Field: "-o", Value: dir,
+			Why: fmt.Sprintf("holds files that wbox did not write (%s)", some(foreign)), Fix: "name an empty folder, or one that wbox has made"}
+	}
+	return probeWritable(dir)
+}
+
+// checkCreatable looks at the nearest folder above dir that exists.
+func checkCreatable(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return unwritableOutput(dir, err)
+	}
+	for up := filepath.Dir(abs); ; up = filepath.Dir(up) {
+		fi, err := os.Stat(up)
+		if err == nil && !fi.IsDir() {
+			return unwritableOutput(dir, fmt.Errorf("%s is a file", up))
+		}
+		if err == nil {
+			return probeWritable(up)
+		}
+		if !errors.Is(err, os.ErrNotExist) || up == filepath.Dir(up) {
+			return unwritableOutput(dir, err)
+		}
+	}
+}
+
+func probeWritable(dir string) error {
+	f, err := os.CreateTemp(dir, ".wbox-probe-*")
+	if err != nil {
+		return unwritableOutput(dir, err)
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+func some(names []string) string {
+	const most = 3
+	sort.Strings(names)
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", names[:most], len(names)-most)
+	}
+	return fmt.Sprint(names)
+}
+
+// Published is what a build left in its output folder.
+type Published struct {
+	Catalog  string `json:"catalog"`  // path of the catalog that "vagrant box add" reads
+	Box      string `json:"box"`      // path of the box
+	Manifest string `json:"manifest"` // path of the manifest
+	Name     string `json:"name"`     // OWNER/BOX
+	Version  string `json:"version"`
+	Provider string `json:"provider"`
+	SHA256   string `json:"sha256"` // of the box
+	UpToDate bool   `json:"upToDate"`
+	// GuestScripts is "powershell", or "not executed" where a stand-in answered for them.
+	GuestScripts string `json:"guestScripts"`
+}
+
+// Manifest describes a box: what went in, how long each step took, what was
+// proven and on what.
+type Manifest struct {
+	Schema       int               `json:"schema"`
+	Name         string            `json:"name"`
+	Version      string            `json:"version"`
+	Kubernetes   string            `json:"kubernetes"`
+	StandIn      bool              `json:"standIn"`
+	GuestScripts string            `json:"guestScripts"`
+	Licence      string            `json:"licence"`
+	Inputs       map[string]string `json:"inputs"` // name -> digest
+	Proof        ProofNote         `json:"proof"`
+	Boots        int               `json:"boots"`   // of guests, in the runs that made the results
+	Seconds      float64           `json:"seconds"` // sum of the steps
+	Stages       []BuiltStage      `json:"stages"`
+	Provider     string            `json:"provider"`
+	SHA256       string            `json:"sha256"` // of the box
+	Wbox         string            `json:"wbox"`   // version of wbox
+	Time         time.Time         `json:"time"`
+}
+
+// ProofNote says on what the box was proven.
+type ProofNote struct {
+	Guest       string `json:"guest"`       // "stand-in" or the Windows edition
+	Driver      string `json:"driver"`      // such as "qemu 7.2.22"
+	Accelerator string `json:"accelerator"` // such as "tcg"
+	Remark      string `json:"remark,omitempty"`
+}
+
+// Publish puts the box into the output folder, then its manifest, then the
+// catalog that names it, each complete and by rename. A version that is there
+// already with other bytes is refused.
+func (b *Builder) Publish(ctx context.Context, built *Built) (*Published, error) {
+	r := built.Resolved
+	out, err := filepath.Abs(r.Spec.Output)
+	if err != nil {
+		return nil, err
+	}
+	before, err := box.Published(ctx, out, r.BoxName, r.Version)
+	if err != nil {
+		return nil, err
+	}
+	entry := box.Entry{Name: r.BoxName, Version: r.Version, Box: built.boxPath, Kubernetes: r.Ref.Version,
+		Licence: r.licence(), StandIn: r.Media.StandIn != nil}
+	if !entry.StandIn {
+		entry.Windows = "Windows Server " + r.Spec.Windows
+	}
+	catalog, err := box.Publish(ctx, out, entry)
+	if err != nil {
+		return nil, err
+	}
+	p := &Published{Catalog: catalog, Box: filepath.Join(out, box.FileName(r.BoxName, r.Version)),
+		Manifest: filepath.Join(out, box.ManifestName(r.BoxName, r.Version)), Name: r.BoxName, Version: r.Version, Provider: libvirt.Name,
+		SHA256: built.boxDigest(), UpToDate: built.UpToDate() && before != "", GuestScripts: r.GuestScripts()}
+	if before == "" || !exists(p.Manifest) {
+		return p, writeManifest(ctx, p.Manifest, built.manifest(p, b.opts.Driver.Name()))
+	}
+	return p, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func writeManifest(ctx context.Context, path string, m Manifest) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the manifest: %w", err)
+	}
+	if err := atomicfile.Write(ctx, path, append(b, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the manifest: %w", err)
+	}
+	return nil
+}
+
+func (b *Built) boxDigest() string {
+	for _, s := range b.Stages {
+		if s.Stage == libvirt.Name {
+			return strings.TrimPrefix(s.Outputs[libvirt.Output].Digest, "sha256:")
+		}
+	}
+	return ""
+}
+
+func (b *Built) manifest(p *Published, driver string) Manifest {
+	r := b.Resolved
+	m := Manifest{Schema: 1, Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, StandIn: r.Media.StandIn != nil,
+		GuestScripts: r.GuestScripts(), Licence: r.licence(), Inputs: map[string]string{"iso": r.ISODigest}, Stages: b.Stages, Provider: p.Provider, SHA256: p.SHA256,
+		Wbox: buildVersion(), Time: time.Now().UTC(),
+		Proof: ProofNote{Guest: r.Edition.Name, Driver: driver + " " + r.Features.Version, Accelerator: string(r.Features.Accelerator)}}
+	if m.StandIn {
+		m.Proof.Guest = "stand-in"
+		m.Proof.Remark = "everything but Windows itself: the guest is a small Linux that plays it"
+	}
+	for name, digest := range r.Ref.Inputs {
+		m.Inputs["kubernetes "+name] = digest
+	}
+	if r.containerdDigest != "" {
+		m.Inputs["containerd"] = r.containerdDigest
+	}
+	for _, s := range b.Stages {
+		m.Seconds += s.Seconds
+		var boots int
+		if raw, ok := s.Facts["boots"].(json.RawMessage); ok && json.Unmarshal(raw, &boots) == nil {
+			m.Boots += boots
+		}
+	}
+	return m
+}
+
+// Boots sums up how often guests were booted for the results of this build,
+// in this run only if thisRun is set.
+func (b *Built) Boots(thisRun bool) int {
+	n := 0
+	for _, s := range b.Stages {
+		var boots int
+		if raw, ok := s.Facts["boots"].(json.RawMessage); ok && (!thisRun || !s.Hit) && json.Unmarshal(raw, &boots) == nil {
+			n += boots
+		}
+	}
+	return n
+}
+
+// buildVersion is wbox's own version, as the Go toolchain recorded it.
+func buildVersion() string {
+	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" {
+		return bi.Main.Version
+	}
+	return "unknown"
+}
+
+// containerdFolder checks a folder of containerd's programs and digests it.
+func containerdFolder(ctx context.Context, dir string) (abs, digest string, err error) {
+	p := &fault.Problem{Class: fault.Input, Field: "--containerd", Value: dir,
+		Fix: "name a folder with containerd.exe, ctr.exe and containerd-shim-runhcs-v1.exe"}
+	if abs, err = filepath.Abs(dir); err != nil {
+		return "", "", err
+	}
+	for _, f := range []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"} {
+		fi, err := os.Stat(filepath.Join(abs, f))
+		if err != nil || !fi.Mode().IsRegular() {
+			p.Why = "has no " + f
+			return "", "", p
+		}
+	}
+	digest, _, err = cas.DigestTree(ctx, abs)
+	return abs, digest, err
+}

@@ -1,0 +1,191 @@
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	goversion "github.com/hashicorp/go-version"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wbox-dev/wbox/builder/box"
+	"github.com/wbox-dev/wbox/builder/disk"
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/hypervisor"
+	"github.com/wbox-dev/wbox/builder/internal/cas"
+	"github.com/wbox-dev/wbox/builder/iso"
+	"github.com/wbox-dev/wbox/builder/kube"
+	"github.com/wbox-dev/wbox/builder/quirks"
+	"github.com/wbox-dev/wbox/builder/report"
+	"github.com/wbox-dev/wbox/builder/spec"
+)
+
+// Resolved is a Spec whose every name has become a digest, on a host that was
+// found able to build it.
+type Resolved struct {
+	Spec      *spec.Spec
+	Ref       kube.Ref
+	Minor     quirks.Minor
+	Media     iso.Media
+	ISODigest string // "sha256:…"
+	Edition   iso.Edition
+	Features  hypervisor.Features // of this host; empty where only a plan was asked for
+	BoxName   string              // OWNER/BOX
+	Version   string              // of the box, such as 1.37.2.0
+
+	source                       kube.Source
+	containerd, containerdDigest string // folder, digest of its files
+	memoryMiB                    int
+	disk                         *disk.Tool
+}
+
+// GuestScripts says who runs the guest scripts: "powershell", or "not
+// executed" where the medium is a stand-in without PowerShell, which answers
+// for them.
+func (r *Resolved) GuestScripts() string {
+	if r.Media.StandIn != nil && r.Media.StandIn.PowerShell == "" {
+		return "not executed"
+	}
+	return "powershell"
+}
+
+// ResolveOptions say for what a Spec is resolved.
+type ResolveOptions struct {
+	Kube     kube.Options // settings of the Kubernetes sources; Base and Version are taken from the Spec
+	PlanOnly bool         // nothing will run: the host and the output folder are not looked at
+}
+
+// Resolve defaults and checks a Spec, finds out what its names stand for and
+// whether this host can build it. All problems are reported together, joined,
+// each a *fault.Problem; nothing has been written by then.
+func (b *Builder) Resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions) (*Resolved, error) {
+	s.Default()
+	r := &Resolved{Spec: s}
+	problems := make([]error, 6) // one place each, so that their order is stable
+	problems[0] = s.Validate()
+	var g errgroup.Group
+	g.Go(func() error { problems[1] = r.resolveKube(ctx, opts.Kube, b.opts.Sink); return nil })
+	g.Go(func() error { problems[2] = r.resolveMedia(ctx); return nil })
+	g.Go(func() error { problems[3] = r.resolveContainerd(ctx); return nil })
+	if !opts.PlanOnly {
+		g.Go(func() error { problems[4] = b.probe(ctx, r); return nil })
+		problems[5] = checkOutput(s.Output)
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if err := r.name(); err != nil {
+		return nil, err
+	}
+	if opts.PlanOnly {
+		return r, nil
+	}
+	return r, r.checkEmulation()
+}
+
+// resolveKube finds out what --k8s stands for.
+func (r *Resolved) resolveKube(ctx context.Context, opts kube.Options, sink report.Sink) error {
+	if r.Spec.K8s == "" {
+		return nil // Validate has said so
+	}
+	opts.Base, opts.Version = r.Spec.K8sBase, r.Spec.K8sVersion
+	src, err := kube.Parse(r.Spec.K8s, opts)
+	if err != nil {
+		return err
+	}
+	if r.Ref, err = src.Resolve(ctx, sink); err != nil {
+		return err
+	}
+	r.source = src
+	v, err := goversion.NewVersion(r.Ref.Version)
+	if err != nil || len(v.Segments()) < 2 {
+		return &fault.Problem{Class: fault.Input, Field: "--k8s-version", Value: r.Ref.Version, Why: "is not a Kubernetes version",
+			Fix: "write it as v1.37.2"}
+	}
+	r.Minor = quirks.Minor(v.Segments()[1])
+	return nil
+}
+
+// resolveMedia reads the installation medium and picks the edition.
+func (r *Resolved) resolveMedia(ctx context.Context) error {
+	if r.Spec.ISO == "" {
+		return &fault.Problem{Class: fault.Input, Field: "--iso", Why: "is required: a Windows Server installation medium",
+			Fix: "download an evaluation ISO from Microsoft's Evaluation Center and name it with --iso FILE"}
+	}
+	m, err := iso.Inspect(ctx, r.Spec.ISO)
+	if err != nil {
+		return err
+	}
+	r.Media = m
+	if r.Edition, err = m.Select(r.Spec.Windows, r.Spec.Edition); err != nil {
+		return err
+	}
+	if r.ISODigest, _, err = cas.DigestFile(ctx, r.Spec.ISO); err != nil {
+		return fmt.Errorf("hashing the ISO: %w", err)
+	}
+	return nil
+}
+
+// resolveContainerd reads the folder of --containerd.
+func (r *Resolved) resolveContainerd(ctx context.Context) error {
+	if r.Spec.Containerd == "" {
+		return nil
+	}
+	dir, digest, err := containerdFolder(ctx, r.Spec.Containerd)
+	r.containerd, r.containerdDigest = dir, digest
+	return err
+}
+
+// probe finds out what this host can do.
+func (b *Builder) probe(ctx context.Context, r *Resolved) error {
+	tool, toolErr := disk.Find("")
+	r.disk = tool
+	f, err := b.opts.Driver.Probe(ctx)
+	r.Features = f
+	if err == nil && f.AcceleratorNote != "" {
+		b.opts.Sink.Emit(report.Event{Kind: report.Warning, Message: f.AcceleratorNote})
+	}
+	return errors.Join(toolErr, err)
+}
+
+// checkEmulation refuses what would take hours without a word.
+func (r *Resolved) checkEmulation() error {
+	if r.Media.StandIn != nil || r.Features.Accelerator != hypervisor.Emulation || r.Spec.AllowEmulation {
+		return nil
+	}
+	why := "no hardware acceleration works here, and installing Windows in software emulation takes hours"
+	if r.Features.AcceleratorNote != "" {
+		why += " (" + r.Features.AcceleratorNote + ")"
+	}
+	return &fault.Problem{Class: fault.Host, Field: "acceleration", Why: why,
+		Fix: "run it where KVM works, or allow it with --allow-emulation"}
+}
+
+// name works out the box's name, version and memory.
+func (r *Resolved) name() (err error) {
+	r.BoxName = r.Spec.BoxName(r.Media.StandIn != nil)
+	r.memoryMiB = 4096
+	if r.Media.StandIn != nil {
+		r.memoryMiB = 2048
+	}
+	if r.Spec.Memory != "" {
+		if r.memoryMiB, err = spec.ParseMemory(r.Spec.Memory); err != nil {
+			return err
+		}
+	}
+	r.Version, err = box.Version(r.Ref.Version, r.Spec.Revision)
+	return err
+}
+
+// ShortDigest is a digest as people compare it.
+func ShortDigest(d string) string {
+	d = strings.TrimPrefix(d, "sha256:")
+	return d[:min(12, len(d))]
+}
