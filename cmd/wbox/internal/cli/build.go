@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/wbox-dev/wbox/builder"
+	"github.com/wbox-dev/wbox/builder/guest"
+	"github.com/wbox-dev/wbox/builder/guest/winrm"
+	"github.com/wbox-dev/wbox/builder/hypervisor/qemu"
+	"github.com/wbox-dev/wbox/builder/kube"
+	"github.com/wbox-dev/wbox/builder/spec"
+)
+
+const buildExample = `  # Kubernetes compiled from its source, Calico's features, an evaluation ISO
+  wbox build --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso
+
+  # your own kubelet.exe, the other programs from a release
+  wbox build --k8s ./bin --k8s-base v1.37.2 --iso SERVER_EVAL_x64FRE_en-us.iso -o boxes
+
+  # use the box
+  vagrant box add out/wbox-ws2022-calico.json`
+
+func (a *app) buildCommand() *cobra.Command {
+	s := &spec.Spec{}
+	cmd := &cobra.Command{
+		Use:     "build",
+		Short:   "Bake a box",
+		Long:    "Build bakes a box. What is in the store already is not made again: see wbox plan.\nIt prints the catalog's path.",
+		Example: buildExample,
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.build(cmd.Context(), s) },
+	}
+	selectionFlags(cmd.Flags(), s)
+	f := cmd.Flags()
+	f.StringVarP(&s.Output, "output", "o", "", "folder for box and catalog (default out)")
+	f.IntVar(&s.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
+	f.StringVar(&s.Memory, "memory", "", "memory of the machine, such as 4GiB (default 4GiB, 2GiB for a stand-in)")
+	f.BoolVar(&s.AllowEmulation, "allow-emulation", false, "install real Windows without hardware acceleration, which takes hours")
+	return cmd
+}
+
+// selectionFlags are the flags that choose what is built: those of build and
+// of plan.
+func selectionFlags(f *pflag.FlagSet, s *spec.Spec) {
+	f.StringVar(&s.K8s, "k8s", "", "Kubernetes: a version (v1.37.2), or a folder with kubelet.exe")
+	f.StringVar(&s.K8sBase, "k8s-base", "", "the version that programs missing from the folder of --k8s come from")
+	f.StringVar(&s.K8sVersion, "k8s-version", "", "the version of the folder's kubelet.exe, where it can't be found out")
+	f.StringVar(&s.CNI, "cni", "", "prepare for a CNI: none, calico, antrea or flannel (default none)")
+	f.StringVar(&s.Containerd, "containerd", "", "a folder with containerd.exe and its companions to install")
+	f.StringVar(&s.Windows, "windows", "", "Windows Server release: 2019, 2022 or 2025 (default 2022)")
+	f.StringVar(&s.Edition, "edition", "", "core or desktop (default core)")
+	f.StringVar(&s.ISO, "iso", "", "the Windows Server installation medium")
+	f.StringSliceVar(&s.Providers, "provider", nil, "what to make (default libvirt)")
+	f.StringVar(&s.Name, "name", "", "the box's name, OWNER/BOX (default local/wbox-wsWINDOWS-CNI)")
+	f.IntVar(&s.Revision, "revision", 0, "the fourth number of the box's version")
+	f.IntVar(&s.DiskGiB, "disk", 0, "size of the system disk in GiB (default 64)")
+}
+
+// newBuilder makes a Builder over the real parts, and the settings of the
+// Kubernetes sources.
+func (a *app) newBuilder() (*builder.Builder, kube.Options, error) {
+	store, err := a.storeDir()
+	if err != nil {
+		return nil, kube.Options{}, err
+	}
+	sink, err := a.sink()
+	if err != nil {
+		return nil, kube.Options{}, err
+	}
+	b, err := builder.New(builder.Options{Store: store, Driver: qemu.New(qemu.Options{}), Dial: dial, Sink: sink})
+	return b, kube.Options{CacheDir: filepath.Join(store, "kube")}, err
+}
+
+// dial opens a WinRM connection to a guest of ours.
+func dial(_ context.Context, to netip.AddrPort, access guest.Access, tls bool) (guest.Conn, error) {
+	return winrm.Dial(winrm.Config{Addr: to, User: access.User, Password: guest.Secret(access.Password), TLS: tls, PinnedSHA256: access.Pin})
+}
+
+func (a *app) build(ctx context.Context, s *spec.Spec) error {
+	b, kopts, err := a.newBuilder()
+	if err != nil {
+		return err
+	}
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts})
+	if err != nil {
+		return err
+	}
+	release, err := builder.LockOutput(s.Output)
+	if err != nil {
+		return err
+	}
+	defer release()
+	a.announce(r)
+	built, err := b.Build(ctx, r)
+	if err != nil {
+		return err
+	}
+	p, err := b.Publish(ctx, built)
+	if err != nil {
+		return err
+	}
+	return a.printBuilt(built, p)
+}
+
+// announce says what will be baked, before minutes are spent.
+func (a *app) announce(r *builder.Resolved) {
+	a.hint("baking %s %s: Kubernetes %s on %s, with %s", r.BoxName, r.Version, r.Ref.Version, r.Edition.Name, r.Features.Accelerator)
+	if r.Media.StandIn != nil {
+		a.hint("the medium is a stand-in: a small Linux guest plays Windows, and the box is good for tests only")
+	}
+	if r.GuestScripts() != "powershell" {
+		a.hint("guest scripts: %s (the stand-in has no PowerShell and answers for them)", r.GuestScripts())
+	}
+}
+
+func (a *app) printBuilt(built *builder.Built, p *builder.Published) error {
+	switch {
+	case p.UpToDate:
+		a.hint("up to date")
+	default:
+		a.hint("guests were booted %d times in this run; what it did is in %s", built.Boots(true), built.RunDir)
+	}
+	if p.GuestScripts != "powershell" {
+		a.hint("guest scripts: %s", p.GuestScripts)
+	}
+	a.hint("to use the box: vagrant box add %s", shellQuote(p.Catalog))
+	if a.format == "json" {
+		enc := json.NewEncoder(a.out)
+		return enc.Encode(p)
+	}
+	_, err := fmt.Fprintln(a.out, p.Catalog)
+	return err
+}

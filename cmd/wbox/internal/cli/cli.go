@@ -1,0 +1,143 @@
+// Package cli is the command line: one file a command. It reads flags, calls
+// the builder and renders; it decides nothing about boxes. Standard output
+// carries only the result, everything else goes to standard error.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/report"
+	"github.com/wbox-dev/wbox/cmd/wbox/internal/ui"
+)
+
+// version is set by the linker; it is what "wbox version" prints.
+var version = "dev"
+
+// app is one invocation: the streams and the global flags.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+
+	store    string
+	format   string
+	progress string
+	verbose  bool
+}
+
+// Main runs the command line and returns the exit code: 0 done, 1 failed, 2
+// wrong use, 3 an input was refused, 4 this machine lacks something, 5 the
+// guest failed, 6 busy, 7 network, 130 interrupted.
+func Main(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
+	a := &app{in: in, out: out, err: errw}
+	started := time.Now()
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		return ui.Interrupted(errw, time.Since(started))
+	}
+	return ui.PrintError(errw, err)
+}
+
+const rootLong = `wbox turns a Kubernetes version and a Windows Server ISO into ready-to-boot
+golden boxes, with the kubelet.exe and kube-proxy.exe of exactly that version
+inside.
+
+Exit codes: 0 done or up to date, 1 failed, 2 wrong use or invalid
+configuration, 3 an input was not found or refused, 4 this machine lacks
+something, 5 the guest or its proof failed, 6 another build holds it,
+7 network, 130 interrupted.`
+
+func (a *app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                        "wbox",
+		Short:                      "Bake golden Windows boxes for Kubernetes",
+		Long:                       rootLong,
+		SilenceUsage:               true,
+		SilenceErrors:              true,
+		SuggestionsMinimumDistance: 2,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if a.format != "text" && a.format != "json" {
+				return &fault.Problem{Class: fault.Usage, Field: "--format", Value: a.format, Why: "is not known", Fix: "use text or json"}
+			}
+			return nil
+		},
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&a.store, "store", os.Getenv("WBOX_STORE"), "folder of results (default: wbox in the user's cache folder; env WBOX_STORE)")
+	f.StringVar(&a.format, "format", "text", "form of the result on standard output: text or json")
+	f.StringVar(&a.progress, "progress", string(ui.Auto), "progress on standard error: auto, plain, json or none")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail on standard error")
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &fault.Problem{Class: fault.Usage, Field: c.CommandPath(), Err: err, Fix: "see " + c.CommandPath() + " --help"}
+	})
+	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
+	return cmd
+}
+
+// noArgs refuses arguments, naming what was given; cobra's own check has no
+// exit code of ours.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	p := &fault.Problem{Class: fault.Usage, Field: cmd.CommandPath(), Value: args[0], Why: "is not a command or argument of it",
+		Fix: "see " + cmd.CommandPath() + " --help"}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		p.Fix = "did you mean " + near[0] + "? See " + cmd.CommandPath() + " --help"
+	}
+	return p
+}
+
+// exactArgs wants n arguments, described by what.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return &fault.Problem{Class: fault.Usage, Field: cmd.CommandPath(), Why: fmt.Sprintf("takes %s, got %d arguments", what, len(args)),
+			Fix: "see " + cmd.CommandPath() + " --help"}
+	}
+}
+
+// storeDir is where results are kept.
+func (a *app) storeDir() (string, error) {
+	if a.store != "" {
+		return filepath.Abs(a.store)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", &fault.Problem{Class: fault.Host, Field: "--store", Why: "no cache folder is known here", Err: err,
+			Fix: "name a folder with --store or WBOX_STORE"}
+	}
+	return filepath.Join(cache, "wbox"), nil
+}
+
+func (a *app) sink() (report.Sink, error) {
+	s, err := ui.New(ui.Progress(a.progress), a.err, a.verbose)
+	if err != nil {
+		return nil, err
+	}
+	return report.Tee(s), nil
+}
+
+// hint prints a line for people that is not part of the result.
+func (a *app) hint(format string, args ...any) {
+	fmt.Fprintf(a.err, format+"\n", args...)
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wbox-dev/wbox/builder"
+	"github.com/wbox-dev/wbox/builder/spec"
+)
+
+const planExample = `  wbox plan --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso`
+
+func (a *app) planCommand() *cobra.Command {
+	s := &spec.Spec{}
+	cmd := &cobra.Command{
+		Use:     "plan",
+		Short:   "Print what a build would do",
+		Long:    "Plan prints each stage of a build, with hit (its result is in the store), miss (it would run) or\nempty (there is nothing to do), and changes nothing.",
+		Example: planExample,
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), s) },
+	}
+	selectionFlags(cmd.Flags(), s)
+	return cmd
+}
+
+// planned is the JSON form of a plan.
+type planned struct {
+	Name         string             `json:"name"`
+	Version      string             `json:"version"`
+	Kubernetes   string             `json:"kubernetes"`
+	Windows      string             `json:"windows"`
+	ISO          string             `json:"iso"`
+	StandIn      bool               `json:"standIn"`
+	GuestScripts string             `json:"guestScripts"`
+	Stages       []builder.PlanLine `json:"stages"`
+}
+
+func (a *app) plan(ctx context.Context, s *spec.Spec) error {
+	b, kopts, err := a.newBuilder()
+	if err != nil {
+		return err
+	}
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true})
+	if err != nil {
+		return err
+	}
+	lines, err := b.Plan(ctx, r)
+	if err != nil {
+		return err
+	}
+	p := planned{Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, Windows: r.Edition.Name, ISO: r.ISODigest,
+		StandIn: r.Media.StandIn != nil, GuestScripts: r.GuestScripts(), Stages: lines}
+	if a.format == "json" {
+		enc := json.NewEncoder(a.out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(p)
+	}
+	return a.printPlan(p)
+}
+
+func (a *app) printPlan(p planned) error {
+	fmt.Fprintf(a.out, "%s %s: Kubernetes %s on %s\n", p.Name, p.Version, p.Kubernetes, p.Windows)
+	if p.StandIn {
+		fmt.Fprintf(a.out, "guest scripts: %s, on a stand-in for Windows\n", scriptsText(p.GuestScripts))
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, l := range p.Stages {
+		key := "-"
+		if l.Key != "" {
+			key = builder.ShortDigest(l.Key)
+		}
+		text := l.Title
+		if l.Why != "" && l.Status != "miss" {
+			text += ": " + l.Why
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Stage, l.Status, key, text)
+	}
+	return w.Flush()
+}
+
+func scriptsText(s string) string {
+	if s == "powershell" {
+		return "executed in PowerShell"
+	}
+	return s
+}

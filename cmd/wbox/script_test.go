@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wbox-dev/wbox/builder/iso"
+	"github.com/wbox-dev/wbox/builder/iso/isotest"
+	"github.com/wbox-dev/wbox/builder/kube/kubetest"
+	"github.com/wbox-dev/wbox/cmd/wbox/internal/cli"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"wbox": func() { os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScript runs the command line's contract: each .txtar is a session. No
+// script boots a machine: a build that gets past its checks is stopped by a
+// machine without QEMU (an empty PATH).
+func TestScript(t *testing.T) {
+	goFolders := []string{"GOCACHE=" + goEnv(t, "GOCACHE"), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOPROXY=off", "GOFLAGS=-mod=mod"}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, goFolders...)
+			// The folder of the programs under test alone, for a machine that has no others.
+			e.Vars = append(e.Vars, "BIN="+filepath.SplitList(e.Getenv("PATH"))[0])
+			e.Vars = append(e.Vars, "WBOX_STORE="+e.WorkDir+"/.store", "XDG_CACHE_HOME="+e.WorkDir+"/.xdg-cache")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":   exits,
+			"fakeiso": fakeISO,
+			"exes":    exes,
+		},
+	})
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// exits CODE PROGRAM ARGS…: runs the program and checks its exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("running %s: %v", args[1], err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// fakeISO FILE 2022|2025 [standin|standin-without-powershell|core-only|no-wim].
+func fakeISO(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: fakeiso FILE RELEASE [KIND]")
+	}
+	editions := isotest.Editions(args[1])
+	var standIn *iso.StandIn
+	kind := ""
+	if len(args) > 2 {
+		kind = args[2]
+	}
+	switch kind {
+	case "standin":
+		standIn = &iso.StandIn{StandIn: true, Version: "1", PowerShell: "7.6.9"}
+	case "standin-without-powershell":
+		standIn = &iso.StandIn{StandIn: true, Version: "1"}
+	case "core-only":
+		var core []iso.Edition
+		for _, e := range editions {
+			if e.InstallationType == "Server Core" {
+				core = append(core, e)
+			}
+		}
+		editions = core
+	}
+	ts.Check(isotest.WriteFake(ts.MkAbs(args[0]), editions, standIn))
+}
+
+// exes DIR VERSION [VARIANT]: the four programs, built in the shape of Kubernetes.
+func exes(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exes DIR VERSION [VARIANT]")
+	}
+	variant := ""
+	if len(args) > 2 {
+		variant = args[2]
+	}
+	ts.Check(kubetest.BuildFixture(context.Background(), ts.MkAbs(args[0]), args[1], variant))
+}
