@@ -9,5 +9,5 @@ import "embed"
 // FS holds the templates under their paths in this folder, such as
 // "answer/2022.xml.tmpl".
 //
-//go:embed answer/*.tmpl
+//go:embed answer/*.tmpl vagrant/*.tmpl
 var FS embed.FS
