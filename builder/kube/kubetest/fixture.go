@@ -89,13 +89,13 @@ func Build(ctx context.Context, dir string, spec Spec) error {
 
 // ldflags sets the version variables, as the official build does.
 func (s Spec) ldflags() string {
-	flags := []string{"-s", "-w", "-X 'k8s.io/component-base/version.variant=" + s.Variant + "'"}
+	flags := []string{"-s", "-w", "-X 'main.variant=" + s.Variant + "'"}
 	if s.Unstamped {
 		return strings.Join(flags, " ")
 	}
-	for key, value := range map[string]string{"gitVersion": s.Version, "gitCommit": s.Commit, "buildDate": s.Date} {
-		if value != "" {
-			flags = append(flags, fmt.Sprintf("-X 'k8s.io/component-base/version.%s=%s'", key, value))
+	for _, v := range [][2]string{{"gitVersion", s.Version}, {"gitCommit", s.Commit}, {"buildDate", s.Date}} {
+		if v[1] != "" {
+			flags = append(flags, "-X 'k8s.io/client-go/pkg/version."+v[0]+"="+v[1]+"'", "-X 'k8s.io/component-base/version."+v[0]+"="+v[1]+"'")
 		}
 	}
 	return strings.Join(flags, " ")

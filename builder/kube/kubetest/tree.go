@@ -6,28 +6,40 @@ import (
 	"path/filepath"
 )
 
+// staging are the fixture's staging modules.
+func staging() []string { return []string{"k8s.io/client-go", "k8s.io/component-base"} }
+
 // Tree writes the fixture's source into dir: a module k8s.io/kubernetes with
-// the three commands, and the staging module that holds the version variables
-// and kube-log-runner.
-func Tree(dir string) error {
-	const staging = "staging/src/k8s.io/component-base/"
+// the three commands, and staging modules that hold the version variables and
+// kube-log-runner. The latter knows no version, as the real one.
+func Tree(dir string) error { return writeTree(dir, Release{}) }
+
+// writeTree writes the source of a release.
+func writeTree(dir string, r Release) error {
+	const client, component = "staging/src/k8s.io/client-go/", "staging/src/k8s.io/component-base/"
 	files := map[string]string{
-		"go.mod": `module k8s.io/kubernetes
+		"go.mod":                       rootMod,
+		"go.sum":                       "",
+		".go-version":                  or(r.GoVersion, "1.26.0") + "\n",
+		"hack/lib/golang.sh":           "  gotags=\"selinux,notest,$(true)\"\n",
+		client + "go.mod":              "module k8s.io/client-go\n\ngo 1.21\n",
+		client + "pkg/version/base.go": versionPackage,
+		component + "go.mod":           "module k8s.io/component-base\n\ngo 1.21\n",
+		component + "version/base.go":  versionPackage,
+		component + "logs/kube-log-runner/kube-log-runner.go": `package main
 
-go 1.21
+import "fmt"
 
-require k8s.io/component-base v0.0.0
+var variant string
 
-replace k8s.io/component-base => ./staging/src/k8s.io/component-base
+func main() { fmt.Println("kube-log-runner", variant) }
 `,
-		".go-version":                          "1.26.0\n",
-		"hack/lib/golang.sh":                   "  gotags=\"selinux,notest\"\n",
-		staging + "go.mod":                     "module k8s.io/component-base\n\ngo 1.21\n",
-		staging + "version/version.go":         versionPackage,
-		staging + "logs/kube-log-runner/kl.go": mainPackage("kube-log-runner"),
 	}
 	for _, p := range []string{"kubelet", "kube-proxy", "kubeadm"} {
-		files["cmd/"+p+"/main.go"] = mainPackage(p)
+		files["cmd/"+p+"/"+p+".go"] = mainPackage
+	}
+	if r.Broken {
+		files["cmd/kubelet/kubelet_windows.go"] = "package main\n\nvar broken int = \"no number\"\n"
 	}
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
@@ -41,37 +53,54 @@ replace k8s.io/component-base => ./staging/src/k8s.io/component-base
 	return nil
 }
 
+const rootMod = `module k8s.io/kubernetes
+
+go 1.21
+
+require (
+	k8s.io/client-go v0.0.0
+	k8s.io/component-base v0.0.0
+)
+
+replace (
+	k8s.io/client-go => ./staging/src/k8s.io/client-go
+	k8s.io/component-base => ./staging/src/k8s.io/component-base
+)
+`
+
 const versionPackage = `package version
 
 var (
-	gitVersion = "v0.0.0-fixture"
-	gitCommit  = "unknown"
-	buildDate  = "never"
-	variant    = ""
+	gitMajor, gitMinor string
+	gitVersion   = "v0.0.0-unstamped"
+	gitCommit    = "unknown"
+	gitTreeState = "unknown"
+	buildDate    = "never"
 )
 
-// Text is the version as kubelet --version prints it.
-func Text() string { return "Kubernetes " + gitVersion }
+// Get returns the version as kubelet --version prints it.
+func Get() string { return "Kubernetes " + gitVersion }
 
-// Detail is all that there is to know.
-func Detail() string { return gitCommit + " " + buildDate + " " + variant }
+// Detail returns all that there is to know.
+func Detail() []string { return []string{gitMajor, gitMinor, gitVersion, gitCommit, gitTreeState, buildDate} }
 `
 
-func mainPackage(program string) string {
-	return `package main
+const mainPackage = `package main
 
 import (
 	"fmt"
 	"os"
 
+	client "k8s.io/client-go/pkg/version"
 	"k8s.io/component-base/version"
 )
 
+var variant string
+
 func main() {
-	fmt.Println(version.Text())
+	fmt.Println(version.Get())
 	if len(os.Args) > 2 {
-		fmt.Println("` + program + `", version.Detail())
+		fmt.Println(version.Detail(), client.Detail(), variant)
 	}
 }
 `
-}
