@@ -32,15 +32,34 @@ func (w *watcher) line(text string) {
 		w.pkg = strings.TrimPrefix(text, "# ")
 	case isImportPath(text):
 		w.done++
+		if program, ok := programOf(text); ok {
+			w.emit("linking " + program + ".exe")
+			return
+		}
 		if now := time.Now(); now.Sub(w.last) >= progressInterval {
 			w.last = now
-			w.sink.Emit(report.Event{Kind: report.StageProgress, Message: "compiling " + text, Done: min(w.done, w.total), Total: w.total})
+			w.emit("compiling " + text)
 		}
 	case w.firstErr == "":
 		if e, ok := compilerError(text); ok {
 			w.firstErr, w.firstPkg = e, w.pkg
 		}
 	}
+}
+
+func (w *watcher) emit(msg string) {
+	w.sink.Emit(report.Event{Kind: report.StageProgress, Message: msg, Done: min(w.done, w.total), Total: w.total})
+}
+
+// programOf returns the program whose main package pkg is. It is the last one
+// of a program that is compiled; what follows is the link.
+func programOf(pkg string) (string, bool) {
+	for _, program := range Programs() {
+		if packageOf(program) == pkg {
+			return program, true
+		}
+	}
+	return "", false
 }
 
 // isImportPath says whether a line is nothing but an import path.
