@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestLdflags(t *testing.T) {
+	ref := Ref{Version: "v1.37.2", Commit: "abc", BuildDate: "2026-10-27T12:01:04Z", TreeState: "clean"}
+	got := ldflags(ref)
+	for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
+		for _, v := range []string{"gitVersion=v1.37.2", "gitCommit=abc", "gitTreeState=clean", "gitMajor=1", "gitMinor=37", "buildDate=2026-10-27T12:01:04Z"} {
+			if want := "-X '" + pkg + "." + v + "'"; !strings.Contains(got, want) {
+				t.Errorf("%s lacks %s", got, want)
+			}
+		}
+	}
+	if !strings.HasPrefix(got, "all=") || !strings.HasSuffix(got, " -s -w") {
+		t.Errorf("got %s", got)
+	}
+	pre := ldflags(Ref{Version: "v1.38.0-beta.0", TreeState: "clean"})
+	if !strings.Contains(pre, "gitMinor=38+'") || !strings.Contains(pre, "gitCommit='") || strings.Contains(pre, "buildDate") {
+		t.Errorf("a pre-release without commit and date: %s", pre)
+	}
+}
+
+// Everything that decides bytes must change the digest of the flags.
+func TestBuildInputTellsRefsApart(t *testing.T) {
+	base := Ref{Version: "v1.37.2", Commit: "abc", BuildDate: "2026-10-27T12:01:04Z", TreeState: "clean"}
+	seen := map[string]string{}
+	for name, change := range map[string]func(*Ref) string{
+		"nothing": func(*Ref) string { return "a,b" },
+		"tags":    func(*Ref) string { return "a" },
+		"version": func(r *Ref) string { r.Version = "v1.37.3"; return "a,b" },
+		"commit":  func(r *Ref) string { r.Commit = ""; return "a,b" },
+		"date":    func(r *Ref) string { r.BuildDate = ""; return "a,b" },
+		"state":   func(r *Ref) string { r.TreeState = "dirty"; return "a,b" },
+	} {
+		ref := base
+		tags := change(&ref)
+		key := buildInput(buildFlags(ref, tags))
+		if other, ok := seen[key]; ok {
+			t.Errorf("%s and %s have the same digest", name, other)
+		}
+		seen[key] = name
+	}
+}
+
+func TestBuildEnvIsFixed(t *testing.T) {
+	g := &goTool{user: map[string]string{"GOFLAGS": "-race -modcacherw", "GOPROXY": "https://proxy.example", "GOEXPERIMENT": "x", "GOCACHE": "/cache"},
+		extra: []string{"GOAMD64=v3"}}
+	env := map[string]string{}
+	for _, kv := range g.buildEnv([]string{"PATH=/bin", "GOFLAGS=-race", "GOEXPERIMENT=x", "CGO_ENABLED=1", "GOROOT=/old", "GODEBUG=y", "GOMAXPROCS=1", "GOOS=linux"}, "go1.26.10") {
+		key, value, _ := strings.Cut(kv, "=")
+		env[key] = value // the last one counts
+	}
+	want := map[string]string{
+		"PATH": "/bin", "GOMAXPROCS": "1", "GOPROXY": "https://proxy.example", "GOCACHE": "/cache",
+		"GOENV": "off", "GOWORK": "off", "GO111MODULE": "on", "GOFLAGS": "-mod=mod -modcacherw", "GOTOOLCHAIN": "go1.26.10",
+		"GOOS": "windows", "GOARCH": "amd64", "GOAMD64": "v1", "CGO_ENABLED": "0",
+	}
+	if !maps.Equal(env, want) {
+		t.Errorf("got %v, want %v", env, want)
+	}
+}
+
+func TestPinnedSums(t *testing.T) {
+	ref := Ref{Inputs: map[string]string{"k8s.io/kubernetes@v1.37.2": "h1:b=", "k8s.io/api@v0.37.2": "h1:a=", buildInputName: "sha256:00"}}
+	if got, want := pinnedSums(ref), "k8s.io/api v0.37.2 h1:a=\nk8s.io/kubernetes v1.37.2 h1:b=\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestExpect(t *testing.T) {
+	inputs := map[string]string{"k8s.io/kubernetes@v1.37.2": "h1:k", "k8s.io/component-base@v0.37.2": "h1:c"}
+	b := &build{ref: Ref{Version: "v1.37.2", BuildDate: "DATE", Toolchain: "go1.26.10", Inputs: inputs}}
+	e := b.expect(Kubelet, plan{}) // must be stamped, whatever go list says
+	if e.MainVersion != "v1.37.2" || e.MainSum != "h1:k" || !slices.Equal(e.Stamps, []string{"DATE"}) || e.Standalone != "" {
+		t.Errorf("kubelet: %+v", e)
+	}
+	if e := b.expect(KubeLogRunner, plan{}); e.MainVersion != "v0.37.2" || e.MainSum != "h1:c" || e.Stamps != nil || e.Standalone != "" {
+		t.Errorf("kube-log-runner: %+v", e)
+	}
+	if e := b.expect(KubeLogRunner, plan{stamped: map[string]bool{KubeLogRunner: true}}); e.Stamps == nil {
+		t.Errorf("kube-log-runner with a version package: %+v", e)
+	}
+	b.ref.BuildDate = ""
+	if e := b.expect(Kubelet, plan{}); e.Stamps != nil || e.Standalone != "v1.37.2" {
+		t.Errorf("kubelet of which nothing is known: %+v", e)
+	}
+}
