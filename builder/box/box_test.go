@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -174,6 +175,43 @@ func archive(t *testing.T, headers []tar.Header, data []string) []byte {
 	return out.Bytes()
 }
 
+func unpacked(t *testing.T, data []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// TestRealImage has qemu-img make the disk.
+func TestRealImage(t *testing.T) {
+	program, err := exec.LookPath("qemu-img")
+	if err != nil {
+		t.Skip("needs qemu-img")
+	}
+	dir := t.TempDir()
+	for options, good := range map[string]bool{"compat=1.1": true, "compat=0.10": true, "compression_type=zstd": false, "extended_l2=on": false} {
+		b := goodBox(t)
+		b.Disk, b.VirtualSize = filepath.Join(dir, options+".qcow2"), 60<<30
+		if out, err := exec.CommandContext(t.Context(), program, "create", "-q", "-f", "qcow2", "-o", options, b.Disk, "60G").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		path := filepath.Join(dir, options+".box")
+		err := WriteLibvirt(t.Context(), b, path, nil)
+		if good && err == nil {
+			_, err = Check(t.Context(), path)
+		}
+		if (err == nil) != good {
+			t.Errorf("%s: %v", options, err)
+		}
+	}
+}
+
 func TestCheckRefuses(t *testing.T) {
 	const meta = `{"provider":"libvirt","format":"qcow2","virtual_size":3,"architecture":"amd64"}`
 	disk := string(fakeDisk(5<<29, nil))
@@ -186,14 +224,6 @@ func TestCheckRefuses(t *testing.T) {
 		return archive(t, h, d)
 	}
 	good := build(nil)
-	z, err := gzip.NewReader(bytes.NewReader(good))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
 	check := func(data []byte) error {
 		path := filepath.Join(t.TempDir(), "x.box")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -217,7 +247,7 @@ func TestCheckRefuses(t *testing.T) {
 	cases := map[string][]byte{
 		"empty":             {},
 		"HTML":              []byte("<html><body>login</body></html>"),
-		"plain tar":         plain,
+		"plain tar":         unpacked(t, good),
 		"truncated":         good[:len(good)/2],
 		"last byte missing": good[:len(good)-1],
 		"wrong gzip CRC":    flip(len(good) - 8),
