@@ -184,8 +184,8 @@ func fileSum(ctx context.Context, path string) (string, error) {
 }
 
 // Foreign returns the names in an output folder that are not ours, sorted:
-// anything but a catalog, boxes, their manifests and what a killed run left
-// behind. A folder that does not exist holds nothing.
+// anything but a catalog, boxes, their manifests, and files of a run at work or
+// killed, which begin with ".wbox". A folder that does not exist holds nothing.
 func Foreign(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -203,7 +203,7 @@ func Foreign(dir string) ([]string, error) {
 			if _, err := readCatalog(filepath.Join(dir, name)); err != nil {
 				out = append(out, name)
 			}
-		case ownFile.MatchString(name), strings.HasPrefix(name, atomicfile.TempPrefix):
+		case ownFile.MatchString(name), strings.HasPrefix(name, ".wbox"):
 		default:
 			out = append(out, name)
 		}

@@ -173,7 +173,7 @@ func TestPublishRefusesForeignCatalogs(t *testing.T) {
 
 func TestForeign(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"wbox-ws2022-none-1.37.2.0-libvirt.box", "wbox-ws2022-none-1.38.0-alpha.1.0.0-manifest.json", ".wbox-tmp-123",
+	for _, name := range []string{"wbox-ws2022-none-1.37.2.0-libvirt.box", "wbox-ws2022-none-1.38.0-alpha.1.0.0-manifest.json", ".wbox-tmp-123", ".wbox.lock",
 		"notes.txt", "x.box", "catalog.json", "1.37.2.0-libvirt.box"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
