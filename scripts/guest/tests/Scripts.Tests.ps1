@@ -1,0 +1,194 @@
+BeforeDiscovery { $skip = -not (Test-Path (Join-Path ($env:WBOX_WINDOWS_TOOLS ?? "$PSScriptRoot/../../../../shared/tools") 'New-WindowsStub.ps1')) }
+
+Describe '00-test-ready' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        . "$guestFolder/00-test-ready.ps1"
+        $setup = 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Setup\State|ImageState'
+    }
+    BeforeEach {
+        Set-FakeRegistry @{ $setup = 'IMAGE_STATE_COMPLETE' }
+        Mock Get-WboxPendingReboot { }
+        Mock Get-Process { }
+        Mock Get-Service { [pscustomobject]@{ Status = 'Running' } }
+        Mock Get-CimInstance { [pscustomobject]@{ LastBootUpTime = (Get-Date).AddMinutes(-1) } }
+        Mock Get-ScheduledTask { }
+    }
+    It 'is present on a quiet Windows' {
+        $r = Test-State (New-Context @{ services = @('WinRM', 'containerd') })
+        $r.Message | Should -Be ''
+        $r.State | Should -Be 'present'
+        Should -Invoke Get-Service -Times 1 -ParameterFilter { $Name -eq 'containerd' }
+    }
+    It 'tolerates files to rename, and says how many' {
+        $script:registry['HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager|PendingFileRenameOperations'] = @('\??\C:\a', '', '\??\C:\b', '')
+        $r = Test-State (New-Context)
+        $r.State | Should -Be 'present'
+        $r.Facts.pendingFileRenames | Should -Be 2
+    }
+    It 'is absent while something is at work: <what>' -ForEach @(
+        @{ what = 'RebootPending'; arrange = { Mock Get-WboxPendingReboot { 'servicing: RebootPending' } } }
+        @{ what = 'TiWorker'; arrange = { Mock Get-Process { 1 } } }
+        @{ what = 'OOBE'; arrange = { $script:registry[$setup] = 'IMAGE_STATE_SPECIALIZE_RESEAL_TO_OOBE' } }
+        @{ what = 'StartPending'; arrange = { Mock Get-Service { [pscustomobject]@{ Status = 'StartPending' } } } }
+        @{ what = 'there is no service'; arrange = { Mock Get-Service { } } }
+        @{ what = 'being copied'; arrange = { Mock Get-ScheduledTask { [pscustomobject]@{ State = 'Running' } } } }
+        @{ what = 'has not run'; arrange = { Mock Get-ScheduledTask { [pscustomobject]@{ State = 'Ready' } }; Mock Get-ScheduledTaskInfo { [pscustomobject]@{ LastRunTime = $null } } } }
+    ) {
+        . $arrange
+        $r = Test-State (New-Context)
+        $r.State | Should -Be 'absent'
+        $r.Message | Should -BeLike "*$what*"
+    }
+}
+
+Describe '20-install-features' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        . "$guestFolder/20-install-features.ps1"
+        $context = New-Context @{ features = @('Containers'); dism = @('Microsoft-Hyper-V'); disableDism = @('Microsoft-Hyper-V-Online') }
+    }
+    BeforeEach {
+        $script:state = @{ 'Containers' = 'Available'; 'Microsoft-Hyper-V' = 'Disabled'; 'Microsoft-Hyper-V-Online' = 'Enabled' }
+        Mock Get-WindowsFeature { if ($Name) { [pscustomobject]@{ Name = "$Name"; InstallState = $script:state["$Name"]; Installed = $true } } }
+        Mock Get-WindowsOptionalFeature { [pscustomobject]@{ State = $script:state["$FeatureName"] } }
+        Mock Get-WboxPendingReboot { }
+        Mock Install-WindowsFeature { [pscustomobject]@{ Success = $true; RestartNeeded = 'No'; ExitCode = 'Success' } }
+        Mock Invoke-WboxProgram { [pscustomobject]@{ ExitCode = 0; Output = ''; Error = '' } }
+    }
+    It 'names what is missing' {
+        (Test-State $context).Message | Should -Be 'Containers is Available; Microsoft-Hyper-V is Disabled; Microsoft-Hyper-V-Online is Enabled'
+    }
+    It 'installs, enables and disables in one go, accepting 3010 of dism.exe' {
+        (Set-State $context).Reboot | Should -BeFalse
+        Should -Invoke Install-WindowsFeature -Times 1 -Exactly -ParameterFilter { "$Name" -eq 'Containers' }
+        Should -Invoke Invoke-WboxProgram -Times 1 -Exactly -ParameterFilter { "$ArgumentList" -eq '/Online /NoRestart /Quiet /Enable-Feature /FeatureName:Microsoft-Hyper-V /All' -and $AcceptExitCode -contains 3010 }
+        Should -Invoke Invoke-WboxProgram -Times 1 -Exactly -ParameterFilter { "$ArgumentList" -eq '/Online /NoRestart /Quiet /Disable-Feature /FeatureName:Microsoft-Hyper-V-Online' }
+    }
+    It 'asks for a reboot when Install-WindowsFeature does' {
+        Mock Install-WindowsFeature { [pscustomobject]@{ Success = $true; RestartNeeded = 'Yes'; ExitCode = 'SuccessRestartRequired' } }
+        (Set-State $context).Reboot | Should -BeTrue
+    }
+    It 'asks for a reboot when dism.exe does' {
+        Mock Invoke-WboxProgram { [pscustomobject]@{ ExitCode = 3010; Output = ''; Error = '' } }
+        (Set-State $context).Reboot | Should -BeTrue
+    }
+    It 'fails when Install-WindowsFeature does' {
+        Mock Install-WindowsFeature { [pscustomobject]@{ Success = $false; RestartNeeded = 'Maybe'; ExitCode = 'Failed' } }
+        { Set-State $context } | Should -Throw '*Containers failed (Failed)'
+    }
+    It 'fails for a feature that Windows does not have' {
+        Mock Get-WindowsFeature { }
+        { Test-State $context } | Should -Throw '*no feature named Containers'
+    }
+    It 'installs nothing twice, and waits for the reboot' {
+        $script:state = @{ 'Containers' = 'InstallPending'; 'Microsoft-Hyper-V' = 'EnablePending'; 'Microsoft-Hyper-V-Online' = 'DisablePending' }
+        $r = Test-State $context
+        $r.State | Should -Be 'absent'
+        $r.Reboot | Should -BeTrue
+        (Set-State $context).Reboot | Should -BeTrue
+        Should -Invoke Install-WindowsFeature -Times 0
+        Should -Invoke Invoke-WboxProgram -Times 0
+    }
+    It 'is present after it, and not while a reboot is pending' {
+        $script:state = @{ 'Containers' = 'Installed'; 'Microsoft-Hyper-V' = 'Enabled'; 'Microsoft-Hyper-V-Online' = 'Disabled' }
+        (Test-State $context).State | Should -Be 'present'
+        Mock Get-WboxPendingReboot { 'servicing: RebootPending' }
+        (Test-State $context).State | Should -Be 'absent'
+    }
+}
+
+Describe '30-install-runtime' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        . "$guestFolder/30-install-runtime.ps1"
+        $parameters = @{ configVersion = 3; sandboxImage = 'example.org/pause:3.10.2'; binDirs = @('C:/opt/cni/bin', 'C:\more\bin'); confDir = 'C:/etc/cni/net.d' }
+    }
+    It 'renders version 3 as in <_>' -ForEach 'config-v3.toml' {
+        Get-ConfigText (New-Context $parameters) | Should -BeExactly ([IO.File]::ReadAllText("$PSScriptRoot/testdata/$_"))
+    }
+    It 'renders version 2 as in <_>' -ForEach 'config-v2.toml' {
+        Get-ConfigText (New-Context ($parameters + @{} | ForEach-Object { $_.configVersion = 2; $_.binDirs = @('C:/opt/cni/bin'); $_ })) | Should -BeExactly ([IO.File]::ReadAllText("$PSScriptRoot/testdata/$_"))
+    }
+    It 'refuses what TOML or the version can not hold' {
+        { Get-ConfigText (New-Context @{ sandboxImage = "a'b" }) } | Should -Throw "*can't hold*"
+        { Get-ConfigText (New-Context @{ sandboxImage = 'a'; configVersion = 4 }) } | Should -Throw '*configVersion is 4*'
+    }
+    It 'goes on where Defender does not answer' {
+        Mock Get-MpPreference { throw '0x800106ba' }
+        @(Get-MissingExclusion).Count | Should -Be 0
+        Mock Get-MpPreference { [pscustomobject]@{ ExclusionProcess = @('C:\Program Files\containerd\ctr.exe') } }
+        @(Get-MissingExclusion) | Should -Be 'C:\Program Files\containerd\containerd.exe'
+    }
+}
+
+Describe '40-prepare-cni' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        . "$guestFolder/40-prepare-cni.ps1"
+    }
+    It '<cni> opens <ports>' -ForEach @(
+        @{ cni = 'none'; ports = '' }, @{ cni = 'calico'; ports = 'UDP 4789' }, @{ cni = 'flannel'; ports = 'UDP 4789' }, @{ cni = 'antrea'; ports = 'UDP 6081' }
+    ) { (@(Get-Rules (New-Context @{ cni = $cni })) | ForEach-Object { "$($_.Protocol) $($_.Port)" }) -join ',' | Should -Be $ports }
+    It 'opens BGP on request' { (Get-Rules (New-Context @{ cni = 'calico'; bgp = $true })).Port | Should -Be 179 }
+    It 'refuses an unknown CNI' { { Get-Rules (New-Context @{ cni = 'weave' }) } | Should -Throw '*weave*' }
+}
+
+Describe '99-prove-payload' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        New-DriveC (Join-Path $TestDrive 'c')
+        . "$guestFolder/99-prove-payload.ps1"
+        # A PE header of a machine, and nothing more.
+        function New-Program([string]$Path, [int]$Machine) {
+            $bytes = New-Object byte[] 200
+            $bytes[0] = 0x4D; $bytes[1] = 0x5A; $bytes[0x3C] = 0x80; $bytes[0x80] = 0x50; $bytes[0x81] = 0x45
+            $bytes[0x84] = $Machine -band 0xFF; $bytes[0x85] = $Machine -shr 8
+            New-WboxFolder (Split-Path -Parent $Path)
+            [IO.File]::WriteAllBytes((Resolve-WboxPath $Path), $bytes)
+            [pscustomobject]@{ name = (Split-Path -Leaf $Path); sha256 = (Get-WboxDigest $Path); size = 200 }
+        }
+        $file = New-Program 'C:\k\kubelet.exe' 0x8664
+    }
+    It 'is content with the right program' { Test-PayloadFile $file | Should -BeNullOrEmpty }
+    It 'finds <what>' -ForEach @(
+        @{ what = 'there is no'; change = @{ name = 'x.exe' } }
+        @{ what = 'SHA-256'; change = @{ sha256 = '0' * 64 } }
+        @{ what = 'bytes instead of 201'; change = @{ size = 201 } }
+    ) {
+        $other = $file | Select-Object *
+        foreach ($k in $change.Keys) { $other.$k = $change[$k] }
+        Test-PayloadFile $other | Should -BeLike "*$what*"
+    }
+    It 'finds a program for another machine' {
+        Test-PayloadFile (New-Program 'C:\k\arm.exe' 0xAA64) | Should -BeLike '*machine 0xaa64'
+    }
+    It 'finds a file that is no program' {
+        [IO.File]::WriteAllText((Resolve-WboxPath 'C:\k\text.exe'), 'x' * 200)
+        Get-Machine 'C:\k\text.exe' | Should -Be 'no program for Windows'
+    }
+}
+
+Describe 'Update-WboxKubeletService' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        New-DriveC (Join-Path $TestDrive 'c')
+        Write-WboxTextFile 'C:\var\lib\kubelet\kubeadm-flags.env' 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=p:1 --node-ip=10.0.0.1"' | Out-Null
+        New-WboxFolder 'C:\ProgramData\wbox'
+        Copy-Item "$guestFolder/Wbox.psm1" 'C:\ProgramData\wbox\Wbox.psm1'
+        # The script imports the module anew: its calls end in Start-Process.
+        function global:Start-Process { $global:started = $args -join ' '; [pscustomobject]@{ ExitCode = 0 } }
+    }
+    AfterAll {
+        Remove-Item 'function:\Start-Process'
+        Get-Module Wbox | Remove-Module -Force
+    }
+    It 'of 1.<minor> gives kubelet the flags of kubeadm: <want>' -ForEach @(
+        @{ minor = 34; want = '--hostname-override=node1 --pod-infra-container-image=p:1 --node-ip=10.0.0.1' }
+        @{ minor = 35; want = '--hostname-override=node1 --node-ip=10.0.0.1' }
+    ) {
+        Write-WboxTextFile 'C:\ProgramData\wbox\kubelet.json' "{`"minor`": $minor, `"arguments`": [`"--windows-service`"]}" | Out-Null
+        & "$guestFolder/Update-WboxKubeletService.ps1" -NodeName 'NODE1' -NoRestart | Should -BeExactly "C:\k\kube-log-runner.exe --log-file=C:/var/log/kubelet/kubelet.log C:\k\kubelet.exe --windows-service $want"
+        $global:started | Should -BeLike "*config kubelet binPath=*$want*"
+    }
+}
