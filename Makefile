@@ -32,7 +32,7 @@ setup-test:
 .PHONY: stand-in
 stand-in: setup-demo ## make the stand-in ISO (RELEASE=2025 for the other)
 	@mkdir -p $(CACHE)
-	go run ./scripts/standin/cmd/build-iso -release $(RELEASE) -pwsh "$$(scripts/dev/find-pwsh.sh || true)" -o $(STANDIN_ISO)
+	go run ./scripts/standin/cmd/build-iso -release $(RELEASE) -pwsh "$$(scripts/dev/find-pwsh.sh --folder || true)" -o $(STANDIN_ISO)
 
 .PHONY: demo
 demo: build stand-in ## compile Kubernetes (K8S=v1.36.3 for another) and bake a box on the stand-in guest
