@@ -101,7 +101,7 @@ func inspect(r io.ReaderAt, size int64, want Expect) error {
 func inspectPE(r io.ReaderAt, size int64) error {
 	f, err := pe.NewFile(r)
 	if err != nil {
-		return fmt.Errorf("it is a damaged Windows program: %w", err)
+		return fmt.Errorf("it is a Windows program that is damaged, cut off perhaps: %w", err)
 	}
 	if f.Machine != pe.IMAGE_FILE_MACHINE_AMD64 {
 		return fmt.Errorf("it is a Windows program for %s, not for amd64", machineName(f.Machine))
@@ -109,7 +109,7 @@ func inspectPE(r io.ReaderAt, size int64) error {
 	head, ok := f.OptionalHeader.(*pe.OptionalHeader64)
 	switch {
 	case !ok:
-		return errors.New("it is a damaged Windows program: it has no 64-bit header")
+		return errors.New("it is a Windows program that is damaged: it has no 64-bit header")
 	case f.Characteristics&pe.IMAGE_FILE_DLL != 0:
 		return errors.New("it is a Windows library (DLL), not a program")
 	case head.Subsystem != pe.IMAGE_SUBSYSTEM_WINDOWS_CUI:
