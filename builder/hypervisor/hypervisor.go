@@ -110,7 +110,8 @@ type Driver interface {
 	Start(ctx context.Context, cfg Config) (Machine, error)
 }
 
-// ErrPoweredOff is returned by waits for a guest whose machine is off.
+// ErrPoweredOff is returned by waits for a guest whose machine is off, and
+// wrapped by the errors of Activity, PowerDown, Screenshot and SendKeys then.
 var ErrPoweredOff = errors.New("the machine is off")
 
 // StopTimeout is how long Kill waits for the hypervisor's process to go.
