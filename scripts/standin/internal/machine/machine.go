@@ -1,0 +1,53 @@
+// Package machine is what the played Windows can do to the real virtual machine:
+// restart it, see and change its partition table, and mount the payload
+// partition. The interface has a fake in its users' tests and one
+// implementation, on Linux.
+//
+// It must not import the agent or anything that answers commands.
+package machine
+
+import (
+	"context"
+	"time"
+)
+
+// Attribute bits of a basic data partition; source: Microsoft's reference of
+// PARTITION_INFORMATION_GPT (winioctl.h).
+const (
+	ReadOnly      uint64 = 1 << 60
+	Hidden        uint64 = 1 << 62
+	NoDriveLetter uint64 = 1 << 63
+)
+
+// Partition is one entry of the partition table.
+type Partition struct {
+	Number     int    `json:"number"`
+	Type       string `json:"type"` // a GUID in upper case
+	GUID       string `json:"guid"` // in upper case
+	Name       string `json:"name"`
+	Attributes uint64 `json:"attributes"`
+	Offset     int64  `json:"offset"`     // in bytes
+	Size       int64  `json:"size"`       // in bytes
+	FileSystem string `json:"fileSystem"` // FAT32, NTFS or empty, as found on the disk
+	Label      string `json:"label"`
+}
+
+// Machine is the virtual machine. Implementations are safe for concurrent use.
+type Machine interface {
+	// BootTime is when the kernel started.
+	BootTime() (time.Time, error)
+	// Restart resets (or, with off, turns off) the machine after delay, unless
+	// AbortRestart comes first. It returns at once.
+	Restart(delay time.Duration, off bool)
+	// AbortRestart says whether there was a restart to abort.
+	AbortRestart() bool
+	// Partitions reads the partition table from the disk.
+	Partitions(ctx context.Context) ([]Partition, error)
+	// SetAttributes writes a partition's attributes into the table on the disk.
+	SetAttributes(ctx context.Context, number int, attributes uint64) error
+	// MountPartition mounts a FAT32 partition below a folder; it is read-only
+	// where its attributes say so.
+	MountPartition(ctx context.Context, number int, path string) error
+	// Unmount unmounts what MountPartition mounted.
+	Unmount(path string) error
+}
