@@ -16,39 +16,38 @@ func (b *build) explain(ctx context.Context, err error, w *watcher) error {
 	}
 	p := &fault.Problem{Class: fault.Failed, Field: b.source.flag, Value: b.ref.Version, Fix: "the whole output is in " + b.log.Name()}
 	text := outputOf(err)
-	has := func(parts ...string) bool {
-		for _, s := range parts {
-			if strings.Contains(text, s) {
-				return true
+	// said returns the first line that contains one of the marks.
+	said := func(marks ...string) error {
+		for line := range strings.Lines(text) {
+			for _, m := range marks {
+				if strings.Contains(line, m) {
+					return errors.New(strings.TrimSpace(line))
+				}
 			}
 		}
-		return false
+		return nil
 	}
+	compiler := ""
+	if w != nil && w.firstPkg != "" { // without a package it is about a missing module
+		compiler = w.firstErr
+	}
+	full := said("no space left on device", "not enough space on the disk")
+	memory := said("signal: killed", "out of memory", "cannot allocate memory")
+	checksum := said("SECURITY ERROR", "checksum mismatch")
+	network := said("dial tcp", "reading http", "reading file:", "Forbidden", "Not Found", "i/o timeout", "TLS handshake", "connection re", "GOPROXY")
 	switch {
-	case w != nil && w.firstErr != "":
-		p.Why, p.Err = "does not compile for Windows", errors.New(w.firstErr)
-		if w.firstPkg != "" {
-			p.Why += " (package " + w.firstPkg + ")"
-		}
-	case has("no space left on device", "not enough space on the disk"):
-		p.Class, p.Field, p.Value, p.Why = fault.Host, "disk", "", "is full: a compile of Kubernetes needs about 4 GB"
-		p.Err = errors.New(lastLine(text))
-	case has("signal: killed", "out of memory", "cannot allocate memory"):
-		p.Class, p.Field, p.Value, p.Why = fault.Host, "memory", "", "is short: a compile of Kubernetes needs about 2 GB"
-		p.Err = errors.New(lastLine(text))
-	case has("SECURITY ERROR", "checksum mismatch"):
-		p.Class, p.Why = fault.Input, "was refused, since a module's checksum is not the expected one"
-		p.Err = errors.New(lastLine(text))
-	case has("GOPROXY", "dial tcp", "reading http", "Forbidden", "Not Found", "i/o timeout", "TLS handshake", "connection re"):
-		p.Class, p.Why = fault.Network, "can't be compiled, since a module could not be downloaded"
-		p.Err = errors.New(lastLine(text))
+	case full != nil:
+		p.Class, p.Field, p.Value, p.Why, p.Err = fault.Host, "disk", "", "is full: a compile of Kubernetes needs about 4 GB", full
+	case memory != nil:
+		p.Class, p.Field, p.Value, p.Why, p.Err = fault.Host, "memory", "", "is short: a compile of Kubernetes needs about 2 GB", memory
+	case compiler != "":
+		p.Why, p.Err = "does not compile for Windows (package "+w.firstPkg+")", errors.New(compiler)
+	case checksum != nil:
+		p.Class, p.Why, p.Err = fault.Input, "was refused, since a module's checksum is not the expected one", checksum
+	case network != nil:
+		p.Class, p.Why, p.Err = fault.Network, "can't be compiled, since a module could not be downloaded", network
 	default:
 		p.Why, p.Err = "could not be compiled", err
 	}
 	return p
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

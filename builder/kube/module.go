@@ -60,7 +60,10 @@ func (s *moduleSource) Resolve(ctx context.Context, sink report.Sink) (Ref, erro
 	}
 	ref.Inputs[mainModule+"@"+s.version] = mod.Sum
 	ref.Inputs[buildInputName] = buildInput(buildFlags(ref, strings.Join(t.tags, ",")))
-	return ref, s.pinStaging(ctx, g, dir, t, ref)
+	if err := s.pinStaging(ctx, g, dir, t, ref, sink); err != nil {
+		return Ref{}, err
+	}
+	return ref, nil
 }
 
 // main downloads the module itself and returns where it lies.
@@ -131,6 +134,16 @@ func isNotFound(why string) bool {
 	return false
 }
 
+// isNotServed says whether a module proxy answered that it has no such module.
+func isNotServed(why string) bool {
+	for _, s := range []string{"403 Forbidden", "404 Not Found", "410 Gone", "no such file or directory"} {
+		if strings.Contains(why, s) {
+			return true
+		}
+	}
+	return false
+}
+
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
@@ -175,8 +188,10 @@ func (s *moduleSource) warnUnknown(ref Ref, sink report.Sink) {
 	}
 }
 
-// pinStaging adds the digests of the staging modules to the ref's inputs.
-func (s *moduleSource) pinStaging(ctx context.Context, g *goTool, dir string, t *tree, ref Ref) error {
+// pinStaging adds the digests of the staging modules to the ref's inputs. What
+// the proxy says it does not have is left out: not every staging module is part of
+// our programs, and a compile fails if one is.
+func (s *moduleSource) pinStaging(ctx context.Context, g *goTool, dir string, t *tree, ref Ref, sink report.Sink) error {
 	sv := stagingVersion(s.version)
 	want := make([]string, len(t.staging))
 	for i, path := range t.staging {
@@ -187,6 +202,10 @@ func (s *moduleSource) pinStaging(ctx context.Context, g *goTool, dir string, t 
 		return fmt.Errorf("downloading the staging modules: %w", err)
 	}
 	for _, m := range got {
+		if isNotServed(m.Error) {
+			sink.Emit(report.Event{Kind: report.Log, Message: "not served, so not pinned: " + m.Path + "@" + m.Version})
+			continue
+		}
 		if m.Error != "" {
 			return &fault.Problem{Class: fault.Network, Field: s.flag, Value: s.version, Why: "needs " + m.Path + " " + m.Version + ", which the module proxy did not serve",
 				Err: fmt.Errorf("%s", firstLine(m.Error)), Fix: "check the network and GOPROXY (" + g.user["GOPROXY"] + ")"}

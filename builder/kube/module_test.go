@@ -205,6 +205,33 @@ func TestModuleToolchain(t *testing.T) {
 	}
 }
 
+// A staging module that the proxy lacks matters only if a program needs it.
+func TestModuleStagingNotServed(t *testing.T) {
+	s := proxySource(t, "v1.37.2", kubetest.Release{Version: "v1.37.2", Time: fixtureDate, GoVersion: hostGo(t)})
+	proxy := strings.TrimPrefix(s.opts.Env[0], "GOPROXY=file://")
+	if runtime.GOOS == "windows" {
+		proxy = strings.TrimPrefix(proxy, "/")
+	}
+	for _, ext := range []string{".info", ".zip"} {
+		if err := os.Remove(filepath.Join(proxy, "k8s.io/client-go/@v/v0.37.2"+ext)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for program, ok := range map[string]bool{KubeLogRunner: true, Kubelet: false} {
+		s.programs = []string{program}
+		ref, err := s.Resolve(t.Context(), report.Discard)
+		if err != nil || ref.Inputs["k8s.io/client-go@v0.37.2"] != "" || len(ref.Inputs) != 3 {
+			t.Fatalf("got %+v, %v", ref, err)
+		}
+		if _, err = s.Fetch(t.Context(), ref, t.TempDir(), t.TempDir(), report.Discard); (err == nil) != ok {
+			t.Errorf("%s: got %v", program, err)
+		}
+		if !ok && (fault.ClassOf(err) != fault.Network || !strings.Contains(err.Error(), "k8s.io/client-go")) {
+			t.Errorf("%s: got %v, want the module to be named", program, err)
+		}
+	}
+}
+
 func TestModuleRefOfAnotherWbox(t *testing.T) {
 	s := proxySource(t, "v1.37.2", kubetest.Release{Version: "v1.37.2", Time: fixtureDate, GoVersion: hostGo(t)})
 	ref, err := s.Resolve(t.Context(), report.Discard)

@@ -79,6 +79,12 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: got %v (class %d), want %+v", output, got, fault.ClassOf(got), want)
 		}
 	}
+	w := newWatcher(report.Discard, 1)
+	w.line("# k8s.io/kubernetes/pkg/x")
+	w.line("x.go:1:2: undefined: y")
+	if got := b.explain(t.Context(), errors.New("exit code 1"), w); fault.ClassOf(got) != fault.Failed || !strings.Contains(got.Error(), "(package k8s.io/kubernetes/pkg/x): x.go:1:2: undefined: y") {
+		t.Errorf("a compiler's error: got %v", got)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := b.explain(ctx, errors.New("killed"), nil); fault.ClassOf(got) != fault.Interrupted {
