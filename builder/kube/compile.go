@@ -158,12 +158,9 @@ func (b *build) packages() []string {
 
 // compile runs go build: once, or once per program where memory is short.
 func (b *build) compile(ctx context.Context, p plan) error {
-	groups := [][]string{b.packages()}
-	if free, known := freeMemory(); known && free < linkMemory {
-		groups = nil
-		for _, pkg := range b.packages() {
-			groups = append(groups, []string{pkg})
-		}
+	free, known := freeMemory()
+	groups := buildGroups(b.packages(), free, known)
+	if len(groups) > 1 {
 		b.sink.Emit(report.Event{Kind: report.Note, Message: fmt.Sprintf("%d MiB of memory are free: linking one program at a time", free>>20)})
 	}
 	w := newWatcher(b.sink, int64(p.packages))
@@ -178,6 +175,18 @@ func (b *build) compile(ctx context.Context, p plan) error {
 	}
 	b.progress("compiled "+b.ref.Version, int64(p.packages), int64(p.packages))
 	return nil
+}
+
+// buildGroups says which packages go build gets at once.
+func buildGroups(packages []string, free int64, known bool) [][]string {
+	if !known || free >= linkMemory {
+		return [][]string{packages}
+	}
+	var groups [][]string
+	for _, pkg := range packages {
+		groups = append(groups, []string{pkg})
+	}
+	return groups
 }
 
 // run calls the go command in the outer module and logs what it prints.

@@ -91,3 +91,17 @@ func TestExpect(t *testing.T) {
 		t.Errorf("kubelet of which nothing is known: %+v", e)
 	}
 }
+
+func TestBuildGroups(t *testing.T) {
+	packages := []string{"a", "b", "c"}
+	for _, tt := range []struct {
+		free   int64
+		known  bool
+		groups int
+	}{{linkMemory, true, 1}, {linkMemory - 1, true, 3}, {0, false, 1}} {
+		got := buildGroups(packages, tt.free, tt.known)
+		if len(got) != tt.groups || !slices.Equal(slices.Concat(got...), packages) {
+			t.Errorf("%d bytes free (known: %v): got %v", tt.free, tt.known, got)
+		}
+	}
+}
