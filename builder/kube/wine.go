@@ -60,11 +60,11 @@ func findWine() (string, error) {
 }
 
 // wineEnv is the environment of wine: no display, no messages, no offers to
-// install .NET or a browser.
+// install .NET or a browser. Where its parts lie is left to the user.
 func wineEnv(environ []string, prefix string) []string {
 	var env []string
 	for _, kv := range environ {
-		if !strings.HasPrefix(kv, "WINE") && !strings.HasPrefix(kv, "DISPLAY=") {
+		if !strings.HasPrefix(kv, "WINEARCH=") && !strings.HasPrefix(kv, "DISPLAY=") {
 			env = append(env, kv)
 		}
 	}
