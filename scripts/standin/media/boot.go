@@ -28,7 +28,7 @@ const (
 // and the one that Setup puts onto the disk. The first goes into an EFI boot
 // image for El Torito and, as on real media, into the tree.
 func (in *inputs) writeBootFiles(ctx context.Context, work, tree string) error {
-	kern, err := unpackKernel(ctx, in.deb, filepath.Join(work, "kernel"))
+	kern, err := unpackKernel(ctx, in.deb)
 	if err != nil {
 		return err
 	}

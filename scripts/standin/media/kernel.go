@@ -2,7 +2,9 @@ package media
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +18,25 @@ type kernel struct {
 	modules string // folder of the module files
 }
 
-// unpackKernel unpacks the kernel package into dir. Nothing is installed.
-func unpackKernel(ctx context.Context, deb, dir string) (*kernel, error) {
-	if _, err := run(ctx, "", "dpkg-deb", "-x", deb, dir); err != nil {
-		return nil, fmt.Errorf("unpacking the kernel: %w", err)
+// unpackKernel returns the kernel's files, unpacked beside the package the first
+// time. Only what a stand-in may load is kept; nothing is installed.
+func unpackKernel(ctx context.Context, deb string) (*kernel, error) {
+	dir := strings.TrimSuffix(deb, ".deb")
+	if _, err := os.Stat(dir); err != nil {
+		work, err := os.MkdirTemp(filepath.Dir(deb), ".unpack-")
+		if err != nil {
+			return nil, fmt.Errorf("making a folder for the kernel: %w", err)
+		}
+		defer os.RemoveAll(work)
+		const script = `set -eu; dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2" --wildcards './boot/vmlinuz-*' ` +
+			`'*/kernel/crypto/*' '*/kernel/lib/*' '*/kernel/fs/*' '*/kernel/block/*' '*/drivers/acpi/*' '*/drivers/ata/*' '*/drivers/cdrom/*' ` +
+			`'*/drivers/input/*' '*/drivers/scsi/*' '*/ethernet/intel/*'`
+		if _, err := run(ctx, "", "sh", "-c", script, "sh", deb, work); err != nil {
+			return nil, fmt.Errorf("unpacking the kernel: %w", err)
+		}
+		if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("keeping the kernel: %w", err)
+		}
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))
 	if err != nil || len(found) != 1 {

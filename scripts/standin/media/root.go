@@ -16,7 +16,7 @@ import (
 // and grows. Its identifiers are fixed; Setup gives every volume its own.
 func emptyFileSystem(ctx context.Context, work string) ([]byte, error) {
 	image := filepath.Join(work, "ntfs.img")
-	if _, err := run(ctx, "", "mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-i", "65536", "-J", "size=16",
+	if _, err := run(ctx, "", "mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-i", "1048576", "-J", "size=16",
 		"-O", "casefold,^metadata_csum", "-U", "77626f78-6e74-6673-8000-000000000000",
 		"-E", "encoding=utf8,lazy_itable_init=1,lazy_journal_init=1,root_owner=0:0,hash_seed=77626f78-6e74-6673-8000-000000000001", image, "128M"); err != nil {
 		return nil, err

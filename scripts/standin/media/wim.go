@@ -2,7 +2,6 @@ package media
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +42,10 @@ func (in *inputs) writeImages(ctx context.Context, work, tree string) error {
 			return err
 		}
 	}
+	// Appending leaves the older lists behind in the file.
+	if _, err := run(ctx, "", "wimlib-imagex", "optimize", wim); err != nil {
+		return err
+	}
 	return fixWIM(wim)
 }
 
@@ -65,24 +68,5 @@ func (in *inputs) properties(img image) []string {
 		"DISPLAYNAME=Windows Server " + in.release.name + " " + img.display,
 		"DISPLAYDESCRIPTION=A stand-in of wbox, not Windows",
 		"FLAGS=" + img.edition,
-		"CREATIONTIME/HIGHPART=0x01DC7A00", "CREATIONTIME/LOWPART=0x00000000",
-		"LASTMODIFICATIONTIME/HIGHPART=0x01DC7A00", "LASTMODIFICATIONTIME/LOWPART=0x00000000",
 	}
-}
-
-// fixWIM makes the file's identifier, which is drawn at random, the same every
-// time: 16 bytes at offset 24 of the header, in no checksum.
-func fixWIM(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	magic := make([]byte, 8)
-	if _, err := file.ReadAt(magic, 0); err != nil || string(magic) != "MSWIM\x00\x00\x00" {
-		return errors.Join(errors.New("no WIM came out"), file.Close())
-	}
-	if _, err := file.WriteAt([]byte("wbox-stand-in-01"), 24); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	return file.Close()
 }
