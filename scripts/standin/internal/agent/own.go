@@ -70,8 +70,8 @@ func (a *Agent) ownPartitions(ctx context.Context, args []string) (any, error) {
 		if err != nil {
 			return nil, errUse(args)
 		}
-		attributes, err := strconv.ParseUint(args[2], 0, 64)
-		if err != nil {
+		var attributes machine.Attributes
+		if err := attributes.UnmarshalText([]byte(args[2])); err != nil {
 			return nil, errUse(args)
 		}
 		return true, a.Machine.SetAttributes(ctx, number, attributes)

@@ -92,7 +92,7 @@ func (m *Linux) Partitions(_ context.Context) ([]Partition, error) {
 			continue
 		}
 		part := Partition{Number: i + 1, Type: strings.ToUpper(string(p.Type)), GUID: strings.ToUpper(p.GUID), Name: p.Name,
-			Attributes: p.Attributes, Offset: int64(p.Start) * sector, Size: int64(p.End-p.Start+1) * sector}
+			Attributes: Attributes(p.Attributes), Offset: int64(p.Start) * sector, Size: int64(p.End-p.Start+1) * sector}
 		if p.Index > 0 {
 			part.Number = p.Index
 		}
@@ -118,7 +118,7 @@ func (r *offsetReader) ReadAt(b []byte, off int64) (int, error) { return r.disk.
 
 // SetAttributes writes both tables on the disk; the kernel, which knows nothing
 // of attributes, need not be told.
-func (m *Linux) SetAttributes(_ context.Context, number int, attributes uint64) error {
+func (m *Linux) SetAttributes(_ context.Context, number int, attributes Attributes) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	disk, err := os.OpenFile(m.disk.Path(), os.O_RDWR, 0)
@@ -131,7 +131,7 @@ func (m *Linux) SetAttributes(_ context.Context, number int, attributes uint64) 
 	}
 	for i, p := range table.Partitions {
 		if p.Type != gpt.Unused && (p.Index == number || (p.Index == 0 && i+1 == number)) {
-			p.Attributes = attributes
+			p.Attributes = uint64(attributes)
 			if err := table.Write(disk, m.disk.Size); err != nil {
 				return errors.Join(fmt.Errorf("writing the partition table: %w", err), disk.Close())
 			}

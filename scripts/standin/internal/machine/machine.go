@@ -8,28 +8,44 @@ package machine
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"time"
 )
 
 // Attribute bits of a basic data partition; source: Microsoft's reference of
 // PARTITION_INFORMATION_GPT (winioctl.h).
 const (
-	ReadOnly      uint64 = 1 << 60
-	Hidden        uint64 = 1 << 62
-	NoDriveLetter uint64 = 1 << 63
+	ReadOnly      Attributes = 1 << 60
+	Hidden        Attributes = 1 << 62
+	NoDriveLetter Attributes = 1 << 63
 )
+
+// Attributes are the attribute bits of a partition. In JSON they are text, such
+// as "0xd000000000000000": readers take big numbers for inexact ones.
+type Attributes uint64
+
+// MarshalText implements encoding.TextMarshaler.
+func (a Attributes) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%#016x", uint64(a)), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *Attributes) UnmarshalText(text []byte) error {
+	v, err := strconv.ParseUint(string(text), 0, 64)
+	*a = Attributes(v)
+	return err
+}
 
 // Partition is one entry of the partition table.
 type Partition struct {
-	Number     int    `json:"number"`
-	Type       string `json:"type"` // a GUID in upper case
-	GUID       string `json:"guid"` // in upper case
-	Name       string `json:"name"`
-	Attributes uint64 `json:"attributes"`
-	Offset     int64  `json:"offset"`     // in bytes
-	Size       int64  `json:"size"`       // in bytes
-	FileSystem string `json:"fileSystem"` // FAT32, NTFS or empty, as found on the disk
-	Label      string `json:"label"`
+	Number     int        `json:"number"`
+	Type       string     `json:"type"` // a GUID in upper case
+	GUID       string     `json:"guid"` // in upper case
+	Name       string     `json:"name"`
+	Attributes Attributes `json:"attributes"`
+	Offset     int64      `json:"offset"`     // in bytes
+	Size       int64      `json:"size"`       // in bytes
+	FileSystem string     `json:"fileSystem"` // FAT32, NTFS or empty, as found on the disk
+	Label      string     `json:"label"`
 }
 
 // Machine is the virtual machine. Implementations are safe for concurrent use.
@@ -44,7 +60,7 @@ type Machine interface {
 	// Partitions reads the partition table from the disk.
 	Partitions(ctx context.Context) ([]Partition, error)
 	// SetAttributes writes a partition's attributes into the table on the disk.
-	SetAttributes(ctx context.Context, number int, attributes uint64) error
+	SetAttributes(ctx context.Context, number int, attributes Attributes) error
 	// MountPartition mounts a FAT32 partition below a folder; it is read-only
 	// where its attributes say so.
 	MountPartition(ctx context.Context, number int, path string) error
