@@ -149,9 +149,10 @@ type ProofNote struct {
 	Remark      string `json:"remark,omitempty"`
 }
 
-// Publish puts the box into the output folder, then its manifest, then the
-// catalog that names it, each complete and by rename. A version that is there
-// already with other bytes is refused.
+// Publish puts the box into the output folder, then the catalog that names it,
+// then its manifest, each complete and by rename; what is missing of an earlier
+// attempt is written again. A version that is there already with other bytes is
+// refused.
 func (b *Builder) Publish(ctx context.Context, built *Built) (*Published, error) {
 	r := built.Resolved
 	out, err := filepath.Abs(r.Spec.Output)

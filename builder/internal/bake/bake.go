@@ -36,7 +36,8 @@ type Host struct {
 	MemoryMiB   int
 	Patience    int // deadlines are multiplied by it: 1 with acceleration, more under emulation
 	Dial        Dialer
-	Disk        *disk.Tool // what makes the overlays
+	Disk        *disk.Tool    // what makes the overlays
+	Poll        time.Duration // between two looks of a wait; 0 = the guest package's default
 }
 
 // Dialer opens a connection to a guest's WinRM port. tls says which of the two
@@ -134,7 +135,7 @@ func (r *Running) connect(ctx context.Context) error {
 	r.work.Progress("waiting for the guest")
 	r.Session, err = guest.Open(ctx, guest.Options{
 		Dial: r.dial, Transcript: transcript, Liveness: r.machine.Activity, Gone: r.machine.Done(),
-		Resets: r.machine.Resets, Secrets: r.boot.secrets(),
+		Interval: r.host.Poll, Resets: r.machine.Resets, Secrets: r.boot.secrets(),
 		Deadline: r.host.deadline(wait), QuietLimit: r.host.deadline(quietLimit),
 	})
 	if err != nil {
