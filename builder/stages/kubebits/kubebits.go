@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/wbox-dev/wbox/builder/kube"
 	"github.com/wbox-dev/wbox/builder/stage"
@@ -55,7 +56,11 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) error {
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
 	}
-	bits, err := s.source.Fetch(ctx, s.ref, out, w.Scratch, w.Sink)
+	scratch := filepath.Join(w.RunDir, "compile") // kept: the compiler's log is in it
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		return err
+	}
+	bits, err := s.source.Fetch(ctx, s.ref, out, scratch, w.Sink)
 	if err != nil {
 		return err
 	}
