@@ -106,7 +106,7 @@ func (b *Builder) host(r *Resolved) bake.Host {
 		patience = 4
 	}
 	return bake.Host{Driver: b.opts.Driver, Accelerator: r.Features.Accelerator, CPUs: r.Spec.CPUs, MemoryMiB: r.memoryMiB,
-		Patience: patience, Dial: b.opts.Dial, Disk: r.disk}
+		Patience: patience, Dial: b.opts.Dial, Disk: r.disk, Poll: 2 * time.Second}
 }
 
 // BuiltStage is what became of one stage.

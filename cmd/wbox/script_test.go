@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,6 +43,9 @@ func TestScript(t *testing.T) {
 			"exits":   exits,
 			"fakeiso": fakeISO,
 			"exes":    exes,
+			"program": program,
+			"proxy":   proxy,
+			"cut":     cut,
 		},
 	})
 }
@@ -102,6 +106,49 @@ func fakeISO(ts *testscript.TestScript, _ bool, args []string) {
 		editions = core
 	}
 	ts.Check(isotest.WriteFake(ts.MkAbs(args[0]), editions, standIn))
+}
+
+// program DIR NAME GOOS GOARCH: one program of Kubernetes' shape for some system.
+func program(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 4 {
+		ts.Fatalf("usage: program DIR NAME GOOS GOARCH")
+	}
+	built := ts.MkAbs(args[0] + "-built")
+	spec := kubetest.Spec{Version: "v1.37.2", Programs: []string{args[1]}, GOOS: args[2], GOARCH: args[3]}
+	ts.Check(kubetest.Build(context.Background(), built, spec))
+	files, err := filepath.Glob(filepath.Join(built, args[1]+"*"))
+	ts.Check(err)
+	if len(files) != 1 {
+		ts.Fatalf("built %v", files)
+	}
+	ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o755))
+	ts.Check(os.Rename(files[0], filepath.Join(ts.MkAbs(args[0]), args[1]+".exe")))
+}
+
+// proxy VERSION…: from here on, a module proxy has these releases of Kubernetes
+// and nothing else.
+func proxy(ts *testscript.TestScript, _ bool, args []string) {
+	var releases []kubetest.Release
+	for _, v := range args {
+		releases = append(releases, kubetest.Release{Version: v, GoVersion: strings.TrimPrefix(runtime.Version(), "go"),
+			Commit: "0123456789abcdef0123456789abcdef01234567", Time: "2026-08-01T12:00:00Z"})
+	}
+	env, err := kubetest.Proxy(ts.MkAbs("proxy"), releases...)
+	ts.Check(err)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		ts.Setenv(name, value)
+	}
+}
+
+// cut FILE: takes the last third of a file away.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: cut FILE")
+	}
+	fi, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), fi.Size()*2/3))
 }
 
 // exes DIR VERSION [VARIANT]: the four programs, built in the shape of Kubernetes.
