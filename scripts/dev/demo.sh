@@ -8,9 +8,11 @@ shift
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# $1 real seconds, $2 user, $3 system
+# Standard error goes to the terminal and to the log, standard output to the
+# terminal; what is left for the variable is what "time" says.
+exec 3>&1 4>&2
 TIMEFORMAT='%R %U %S'
-{ cost=$({ time "$wbox" build "$@" 2> >(tee "$log" >&2) >&3; } 2>&1); } 3>&1 || exit $?
+cost=$({ time "$wbox" build "$@" 2> >(tee "$log" >&4) >&3; } 2>&1) || exit $?
 
 boots=$(sed -nE 's/^guests were booted ([0-9]+) times in this run.*/\1/p' "$log" | tail -n 1)
 awk -v boots="${boots:-0}" '{ printf "demo: %d guest boots, %.0f CPU-seconds, %.1f minutes\n", boots, $2 + $3, $1 / 60 }' <<<"$cost" >&2
