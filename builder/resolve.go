@@ -57,8 +57,8 @@ type ResolveOptions struct {
 }
 
 // Resolve defaults and checks a Spec, finds out what its names stand for and
-// whether this host can build it. All problems are reported together, joined,
-// each a *fault.Problem; nothing has been written by then.
+// whether this host can build it. All problems are reported together, as one
+// *fault.Preflight; nothing has been written by then.
 func (b *Builder) Resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions) (*Resolved, error) {
 	s.Default()
 	r := &Resolved{Spec: s}
@@ -78,7 +78,7 @@ func (b *Builder) Resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(problems...); err != nil {
+	if err := fault.Check(problems...); err != nil {
 		return nil, err
 	}
 	if err := r.name(); err != nil {

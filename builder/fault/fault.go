@@ -51,7 +51,10 @@ func (p *Problem) Error() string {
 		b.WriteString(p.Why)
 	}
 	if p.Err != nil {
-		b.WriteString(": " + p.Err.Error())
+		if b.Len() > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(p.Err.Error())
 	}
 	if p.Fix != "" {
 		b.WriteString("; " + p.Fix)
@@ -62,13 +65,63 @@ func (p *Problem) Error() string {
 // Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// ClassOf returns the class of err: that of the first Problem in its tree,
+// Preflight is everything that was found wrong with a request before anything
+// was started.
+type Preflight struct {
+	Errs []error // in a stable order; at least one
+}
+
+// Check returns a *Preflight of the errors that are not nil, flattened, or nil
+// where there are none.
+func Check(errs ...error) error {
+	var p Preflight
+	for _, e := range errs {
+		p.add(e)
+	}
+	if len(p.Errs) == 0 {
+		return nil
+	}
+	return &p
+}
+
+func (p *Preflight) add(err error) {
+	if err == nil {
+		return
+	}
+	if j, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // joins are taken apart by hand
+		for _, e := range j.Unwrap() {
+			p.add(e)
+		}
+		return
+	}
+	p.Errs = append(p.Errs, err)
+}
+
+func (p *Preflight) Error() string { return errors.Join(p.Errs...).Error() }
+
+// Unwrap returns all errors.
+func (p *Preflight) Unwrap() []error { return p.Errs }
+
+// Class is that of the error with the smallest number.
+func (p *Preflight) Class() Class {
+	c := ClassOf(p.Errs[0])
+	for _, e := range p.Errs[1:] {
+		c = min(c, ClassOf(e))
+	}
+	return c
+}
+
+// ClassOf returns the class of err: that of a Preflight, else that of the first
+// Problem in its tree,
 // Interrupted for a cancelled context, else Failed. ClassOf(nil) is 0.
 func ClassOf(err error) Class {
 	var p *Problem
+	var pre *Preflight
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &pre):
+		return pre.Class()
 	case errors.As(err, &p):
 		return p.Class
 	case errors.Is(err, context.Canceled):

@@ -5,6 +5,7 @@ package ui
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -128,21 +129,19 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// PrintError prints err, each of several problems on a line of its own, and
-// returns the exit code: that of the class with the smallest number.
+// PrintError prints err, each problem of a request on a line of its own, and
+// returns the exit code.
 func PrintError(w io.Writer, err error) int {
-	problems := fault.All(err)
-	if len(problems) < 2 {
+	var p *fault.Preflight
+	if !errors.As(err, &p) || len(p.Errs) == 1 {
 		fmt.Fprintf(w, "wbox: %v\n", err)
 		return int(fault.ClassOf(err))
 	}
-	code := int(problems[0].Class)
-	fmt.Fprintf(w, "wbox: %d problems, nothing was started:\n", len(problems))
-	for _, p := range problems {
-		fmt.Fprintf(w, "  - %v\n", p)
-		code = min(code, int(p.Class))
+	fmt.Fprintf(w, "wbox: %d problems, nothing was started:\n", len(p.Errs))
+	for _, e := range p.Errs {
+		fmt.Fprintf(w, "  - %v\n", e)
 	}
-	return code
+	return int(p.Class())
 }
 
 // Interrupted says how a build ended that the user stopped, and returns the
