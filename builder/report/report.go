@@ -13,11 +13,12 @@ type Kind string
 
 // The kinds of events, in the order in which a stage usually emits them.
 const (
-	StageStarted  Kind = "stage-started"  // a stage begins to run
+	StageStarted  Kind = "stage-started"  // a stage begins to run; Expected is set where it is known
 	StageProgress Kind = "stage-progress" // what it does right now; Done/Total may be set
 	StageHit      Kind = "stage-hit"      // a stage's result was found in the store
 	StageDone     Kind = "stage-done"     // a stage ended well; Elapsed is set
-	StageFailed   Kind = "stage-failed"   // a stage failed; Message is the error
+	StageFailed   Kind = "stage-failed"   // a stage failed; Message is the error, Elapsed is set
+	StageStopped  Kind = "stage-stopped"  // a stage was cancelled: by the user, or since another failed; as StageFailed
 	Warning       Kind = "warning"        // something the user should know
 	Note          Kind = "note"           // a hint that is not a warning
 	Log           Kind = "log"            // detail for the run folder and -v
@@ -26,13 +27,14 @@ const (
 // Event is one thing that happened. It is marshalled as one JSON line into
 // a run's events.jsonl, so its field names are part of the format.
 type Event struct {
-	Time    time.Time     `json:"time"`
-	Kind    Kind          `json:"kind"`
-	Stage   string        `json:"stage,omitempty"`
-	Message string        `json:"message,omitempty"`
-	Done    int64         `json:"done,omitempty"`  // bytes or items done so far
-	Total   int64         `json:"total,omitempty"` // bytes or items in all, 0 where unknown
-	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
+	Time     time.Time     `json:"time"`
+	Kind     Kind          `json:"kind"`
+	Stage    string        `json:"stage,omitempty"`
+	Message  string        `json:"message,omitempty"`
+	Done     int64         `json:"done,omitempty"`  // bytes or items done so far
+	Total    int64         `json:"total,omitempty"` // bytes or items in all, 0 where unknown
+	Elapsed  time.Duration `json:"elapsed_ns,omitempty"`
+	Expected time.Duration `json:"expected_ns,omitempty"` // how long such a stage took here before, 0 where none was measured
 }
 
 // Sink receives events. Implementations are safe for concurrent use.
