@@ -41,6 +41,7 @@ type build struct {
 	order  []stage.Stage
 	nodes  map[string]*node
 	vm     *semaphore.Weighted
+	times  func() map[string]time.Duration // how long stages took here before, by name
 	dryRun bool
 }
 
@@ -59,6 +60,13 @@ type keyed struct {
 // newBuild checks the graph: every input names an output of an earlier stage.
 func (e *Engine) newBuild(stages []stage.Stage) (*build, error) {
 	b := &build{Engine: e, order: stages, nodes: map[string]*node{}, vm: semaphore.NewWeighted(1)}
+	b.times = sync.OnceValue(func() map[string]time.Duration {
+		times, err := e.Store.Times()
+		if err != nil {
+			return nil // only an estimate for people; a store that can't be read is found by others
+		}
+		return times
+	})
 	for _, s := range stages {
 		if b.nodes[s.Name()] != nil {
 			return nil, fmt.Errorf("stage %s is listed twice", s.Name())

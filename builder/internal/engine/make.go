@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/stage"
 )
+
+// progressInterval is how often a stage's counted progress is worth an event.
+const progressInterval = 200 * time.Millisecond
 
 // make runs a stage and commits its result, unless another process has done
 // so by the time its lock is had.
@@ -34,12 +38,16 @@ func (b *build) make(ctx context.Context, n *node, k keyed) (_ *cas.Result, hit 
 		return r, true, err
 	}
 	started := now()
-	b.Sink.Emit(report.Event{Kind: report.StageStarted, Stage: n.Name(), Message: n.Title()})
+	b.Sink.Emit(report.Event{Kind: report.StageStarted, Stage: n.Name(), Message: n.Title(), Expected: b.times()[n.Name()]})
 	r, err := b.runStage(ctx, n, k)
 	elapsed := now().Sub(started)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", n.Title(), err)
-		b.Sink.Emit(report.Event{Kind: report.StageFailed, Stage: n.Name(), Message: err.Error(), Elapsed: elapsed})
+		kind := report.StageFailed
+		if errors.Is(ctx.Err(), context.Canceled) {
+			kind = report.StageStopped
+		}
+		b.Sink.Emit(report.Event{Kind: kind, Stage: n.Name(), Message: err.Error(), Elapsed: elapsed})
 		return nil, false, err
 	}
 	b.Sink.Emit(report.Event{Kind: report.StageDone, Stage: n.Name(), Message: n.Title(), Elapsed: elapsed})
@@ -75,7 +83,7 @@ func (b *build) runStage(ctx context.Context, n *node, k keyed) (_ *cas.Result, 
 	if err := os.MkdirAll(runDir, 0o755); err != nil {
 		return nil, err
 	}
-	w := stage.NewWork(in, out, scratch, runDir, report.ForStage(b.Sink, n.Name()))
+	w := stage.NewWork(in, out, scratch, runDir, report.ForStage(report.Thin(b.Sink, progressInterval), n.Name()))
 	started := now()
 	if err := n.Stage.Run(ctx, w); err != nil {
 		return nil, err
