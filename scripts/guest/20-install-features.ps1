@@ -41,7 +41,7 @@ function Get-Pending($Context) {
     foreach ($name in Get-Names $Context 'features') {
         if ("$((Get-Feature $name).InstallState)" -eq 'InstallPending') { "$name waits for a reboot" }
     }
-    foreach ($name in (Get-Names $Context 'dism') + (Get-Names $Context 'disableDism')) {
+    foreach ($name in @(Get-Names $Context 'dism') + @(Get-Names $Context 'disableDism')) {
         $state = "$((Get-OptionalFeature $name).State)"
         if ($state -in 'EnablePending', 'DisablePending') { "$name waits for a reboot" }
     }
@@ -54,30 +54,36 @@ function Test-State($Context) {
     $facts = @{}
     if ($missing.Count -eq 0 -and $pending.Count -eq 0) {
         $facts.features = @(Get-WindowsFeature | Where-Object { $_.Installed } | ForEach-Object { $_.Name })
-        $facts.enabled = Get-Names $Context 'dism'
-        $facts.disabled = Get-Names $Context 'disableDism'
+        $facts.enabled = @(Get-Names $Context 'dism')
+        $facts.disabled = @(Get-Names $Context 'disableDism')
     }
     New-WboxResult -Missing ($missing + $pending) -Facts $facts -Reboot:($pending.Count -gt 0)
 }
 
 function Set-State($Context) {
-    $todo = @(Get-MissingFeature $Context)
     $reboot = $false
-    $names = @($todo | Where-Object { $_.Way -eq 'features' } | ForEach-Object { $_.Name })
+    $names = @(Get-MissingFeature $Context | Where-Object { $_.Way -eq 'features' } | ForEach-Object { $_.Name })
     if ($names.Count -gt 0) {
         Write-WboxLog "installing $($names -join ', ')"
         $result = Install-WindowsFeature -Name $names
         if (-not $result.Success) { throw "installing $($names -join ', ') failed ($($result.ExitCode))" }
         if ("$($result.RestartNeeded)" -ne 'No') { $reboot = $true }
     }
-    foreach ($feature in $todo | Where-Object { $_.Way -ne 'features' }) {
-        Write-WboxLog "$($feature.Way): $($feature.Name)"
-        $words = @('/Online', '/NoRestart', '/Quiet')
-        if ($feature.Way -eq 'dism') { $words += '/Enable-Feature', "/FeatureName:$($feature.Name)", '/All' }
-        else { $words += '/Disable-Feature', "/FeatureName:$($feature.Name)" }
-        $run = Invoke-WboxProgram -Path 'dism.exe' -ArgumentList $words -AcceptExitCode 0, 3010
-        if ($run.ExitCode -eq 3010) { $reboot = $true }
+    # What is to be disabled is looked at last: Hyper-V brings it along.
+    foreach ($way in 'dism', 'disableDism') {
+        foreach ($feature in @(Get-MissingFeature $Context | Where-Object { $_.Way -eq $way })) {
+            if (Invoke-Dism $way $feature.Name) { $reboot = $true }
+        }
     }
     if (@(Get-Pending $Context).Count -gt 0) { $reboot = $true }
     New-WboxResult -Reboot:$reboot
+}
+
+# Returns whether dism.exe asks for a reboot.
+function Invoke-Dism([string]$Way, [string]$Name) {
+    Write-WboxLog "${Way}: $Name"
+    $words = @('/Online', '/NoRestart', '/Quiet')
+    if ($Way -eq 'dism') { $words += '/Enable-Feature', "/FeatureName:$Name", '/All' }
+    else { $words += '/Disable-Feature', "/FeatureName:$Name" }
+    (Invoke-WboxProgram -Path 'dism.exe' -ArgumentList $words -AcceptExitCode 0, 3010).ExitCode -eq 3010
 }

@@ -5,6 +5,7 @@
 param()
 Set-StrictMode -Version 3.0
 $ErrorActionPreference = 'Stop'
+$global:ErrorActionPreference = 'Stop' # for commands from CDXML, which see no other
 Import-Module 'C:\ProgramData\wbox\Wbox.psm1' -Force
 
 $homeFolder = 'C:\ProgramData\wbox'

@@ -9,7 +9,10 @@ param(
 )
 Set-StrictMode -Version 3.0
 $ErrorActionPreference = 'Stop'
-$ProgressPreference = 'SilentlyContinue'
+# Commands that are functions of a module (all that come from CDXML) see only
+# the global one: without it their errors would stop nothing.
+$global:ErrorActionPreference = 'Stop'
+$global:ProgressPreference = 'SilentlyContinue'
 
 function Write-ResultLine($State, $Reboot, $Message, $Facts) {
     $line = [ordered]@{ script = $Name; mode = $Mode; state = $State; reboot = [bool]$Reboot; message = "$Message"; facts = $Facts }
@@ -20,7 +23,7 @@ function Write-ResultLine($State, $Reboot, $Message, $Facts) {
 # names only.
 function Get-Place($ErrorRecord) {
     $frames = "$($ErrorRecord.ScriptStackTrace)" -split "`r?`n" | Where-Object { $_ }
-    @($frames | ForEach-Object { $_ -replace '^at ', '' -replace '[A-Za-z]:?[\\/][^,]*[\\/](?=[^\\/]+: line)', '' }) -join ' < '
+    @($frames | ForEach-Object { $_ -replace '^at ', '' -replace ', (?:[A-Za-z]:)?[\\/][^,]*[\\/]', ', ' }) -join ' < '
 }
 
 $transcribing = $false

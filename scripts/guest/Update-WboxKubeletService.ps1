@@ -10,6 +10,7 @@ param(
 )
 Set-StrictMode -Version 3.0
 $ErrorActionPreference = 'Stop'
+$global:ErrorActionPreference = 'Stop' # for commands from CDXML, which see no other
 Import-Module 'C:\ProgramData\wbox\Wbox.psm1' -Force
 
 $node = ConvertFrom-Json -InputObject (Read-WboxTextFile 'C:\ProgramData\wbox\kubelet.json')

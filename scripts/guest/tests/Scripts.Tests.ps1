@@ -65,6 +65,15 @@ Describe '20-install-features' -Skip:$skip {
         Should -Invoke Invoke-WboxProgram -Times 1 -Exactly -ParameterFilter { "$ArgumentList" -eq '/Online /NoRestart /Quiet /Enable-Feature /FeatureName:Microsoft-Hyper-V /All' -and $AcceptExitCode -contains 3010 }
         Should -Invoke Invoke-WboxProgram -Times 1 -Exactly -ParameterFilter { "$ArgumentList" -eq '/Online /NoRestart /Quiet /Disable-Feature /FeatureName:Microsoft-Hyper-V-Online' }
     }
+    It 'disables what enabling another feature has brought along' {
+        $script:state['Microsoft-Hyper-V-Online'] = 'Disabled'
+        Mock Invoke-WboxProgram {
+            if ($ArgumentList -contains '/Enable-Feature') { $script:state['Microsoft-Hyper-V-Online'] = 'EnablePending' }
+            [pscustomobject]@{ ExitCode = 3010; Output = ''; Error = '' }
+        }
+        Set-State $context | Out-Null
+        Should -Invoke Invoke-WboxProgram -Times 1 -Exactly -ParameterFilter { "$ArgumentList" -like '*/Disable-Feature /FeatureName:Microsoft-Hyper-V-Online' }
+    }
     It 'asks for a reboot when Install-WindowsFeature does' {
         Mock Install-WindowsFeature { [pscustomobject]@{ Success = $true; RestartNeeded = 'Yes'; ExitCode = 'SuccessRestartRequired' } }
         (Set-State $context).Reboot | Should -BeTrue
