@@ -10,7 +10,9 @@ $script:PolicyKey = 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Policies\Sy
 $script:LogonKey = 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion\Winlogon'
 
 function Get-PfxFile($Context) {
-    Join-Path $Context.Payload (Get-WboxParameter $Context.Parameters 'pfx' -Default 'winrm.pfx')
+    $file = Join-Path $Context.Payload (Get-WboxParameter $Context.Parameters 'pfx' -Default 'winrm.pfx')
+    if (-not (Test-Path -LiteralPath $file -PathType Leaf)) { throw "there is no certificate $file" }
+    $file
 }
 
 # The certificate in the file, without putting it into a store.

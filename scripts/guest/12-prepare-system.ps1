@@ -86,9 +86,9 @@ function Get-Letter($Partition) {
 
 function Hide-PayloadPartition([string]$Label) {
     if (Get-HiddenPartition) { return }
-    $partition = @(Get-Volume -FileSystemLabel $Label -ErrorAction Ignore | Get-Partition)
-    if ($partition.Count -ne 1) { throw "there are $($partition.Count) volumes labelled $Label instead of one" }
-    $partition = $partition[0]
+    $volume = @(Get-Volume -FileSystemLabel $Label -ErrorAction Ignore)
+    if ($volume.Count -ne 1) { throw "there are $($volume.Count) volumes labelled $Label instead of one" }
+    $partition = Get-Partition -Volume $volume[0]
     if ("$($partition.GptType)" -ne $BasicData) { throw "the volume labelled $Label is not on a basic data partition ($($partition.GptType))" }
     $at = @{ DiskNumber = $partition.DiskNumber; PartitionNumber = $partition.PartitionNumber }
     $letter = Get-Letter $partition

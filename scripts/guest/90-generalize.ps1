@@ -23,7 +23,7 @@ function Get-Listener([string]$Transport) {
     Get-WSManInstance -ResourceURI 'winrm/config/Listener' -Enumerate | Where-Object { $_.Transport -eq $Transport }
 }
 
-function Get-Certificate {
+function Get-HttpsThumbprint {
     $listener = @(Get-Listener 'HTTPS')
     if ($listener.Count -gt 0) { $listener[0].CertificateThumbprint }
 }
@@ -81,7 +81,7 @@ function Set-State($Context) {
 
     $seal = [ordered]@{
         bakeAccount = $bake
-        certificate = "$(Get-Certificate)"
+        certificate = "$(Get-HttpsThumbprint)"
         answerFiles = $AnswerFiles
         delaySeconds = [int](Get-WboxParameter $p 'sealDelaySeconds' -Default 20)
     }
