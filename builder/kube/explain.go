@@ -14,7 +14,7 @@ func (b *build) explain(ctx context.Context, err error, w *watcher) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("compiling %s: %w", b.ref.Version, ctx.Err())
 	}
-	p := &fault.Problem{Class: fault.Failed, Field: b.source.flag, Value: b.ref.Version, Fix: "the whole output is in " + b.log.Name()}
+	p := &fault.Problem{Class: fault.Failed, Field: b.flag, Value: b.ref.Version, Fix: "the whole output is in " + b.log.Name()}
 	text := outputOf(err)
 	// said returns the first line that contains one of the marks.
 	said := func(marks ...string) error {

@@ -22,7 +22,7 @@ func packageOf(program string) string {
 	return mainModule + "/cmd/" + program
 }
 
-// ldflags returns the linker flags of the official build (hack/lib/golang.sh,
+// ldflags returns the linker flags that stamp the version as the official build does (hack/lib/golang.sh,
 // hack/lib/version.sh). A commit that isn't known is set to nothing, since the
 // default is a placeholder; a date that isn't known stays at its default.
 func ldflags(ref Ref) string {
@@ -47,17 +47,29 @@ func ldflags(ref Ref) string {
 			b.WriteString("-X '" + pkg + "." + v[0] + "=" + v[1] + "' ")
 		}
 	}
-	b.WriteString("-s -w")
-	return b.String()
+	return strings.TrimSuffix(b.String(), " ")
 }
 
-// buildFlags are the flags of go build that decide bytes.
-func buildFlags(ref Ref, tags string) []string {
-	return []string{"-trimpath", "-buildvcs=false", "-tags=" + tags, "-ldflags=" + ldflags(ref)}
+// buildFlags are the flags of go build that decide bytes. With debug they are
+// those of the official DBG=1: no optimisation, symbols kept, true paths.
+func buildFlags(ref Ref, tags string, debug bool) []string {
+	if debug {
+		return []string{"-buildvcs=false", "-gcflags=all=-N -l", "-tags=" + tags, "-ldflags=" + ldflags(ref)}
+	}
+	return []string{"-trimpath", "-buildvcs=false", "-tags=" + tags, "-ldflags=" + ldflags(ref) + " -s -w"}
+}
+
+// pinFlags adds the flags of a compile to a ref's inputs.
+func pinFlags(inputs map[string]string, ref Ref, tags string, opts Options) {
+	flags := buildFlags(ref, tags, opts.Debug)
+	inputs[buildInputName] = buildInput(flags, windows)
+	if opts.Linux {
+		inputs[buildInputName+"-linux"] = buildInput(flags, linux)
+	}
 }
 
 // buildInput is the digest under which flags enter a Ref's inputs.
-func buildInput(flags []string) string {
-	sum := sha256.Sum256([]byte(strings.Join(flags, "\x00") + "\x00windows/amd64 GOAMD64=v1 CGO_ENABLED=0"))
+func buildInput(flags []string, goos string) string {
+	sum := sha256.Sum256([]byte(strings.Join(flags, "\x00") + "\x00" + goos + "/amd64 GOAMD64=v1 CGO_ENABLED=0"))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -17,7 +17,7 @@ func TestLdflags(t *testing.T) {
 			}
 		}
 	}
-	if !strings.HasPrefix(got, "all=") || !strings.HasSuffix(got, " -s -w") {
+	if !strings.HasPrefix(got, "all=") || !strings.HasSuffix(got, "buildDate=2026-10-27T12:01:04Z'") {
 		t.Errorf("got %s", got)
 	}
 	pre := ldflags(Ref{Version: "v1.38.0-beta.0", TreeState: "clean"})
@@ -29,7 +29,7 @@ func TestLdflags(t *testing.T) {
 // Everything that decides bytes must change the digest of the flags.
 func TestBuildInputTellsRefsApart(t *testing.T) {
 	base := Ref{Version: "v1.37.2", Commit: "abc", BuildDate: "2026-10-27T12:01:04Z", TreeState: "clean"}
-	seen := map[string]string{}
+	seen, goos := map[string]string{}, windows
 	for name, change := range map[string]func(*Ref) string{
 		"nothing": func(*Ref) string { return "a,b" },
 		"tags":    func(*Ref) string { return "a" },
@@ -37,10 +37,13 @@ func TestBuildInputTellsRefsApart(t *testing.T) {
 		"commit":  func(r *Ref) string { r.Commit = ""; return "a,b" },
 		"date":    func(r *Ref) string { r.BuildDate = ""; return "a,b" },
 		"state":   func(r *Ref) string { r.TreeState = "dirty"; return "a,b" },
+		"debug":   func(*Ref) string { return "a,b" },
+		"linux":   func(*Ref) string { goos = linux; return "a,b" },
 	} {
 		ref := base
+		goos = windows
 		tags := change(&ref)
-		key := buildInput(buildFlags(ref, tags))
+		key := buildInput(buildFlags(ref, tags, name == "debug"), goos)
 		if other, ok := seen[key]; ok {
 			t.Errorf("%s and %s have the same digest", name, other)
 		}
@@ -75,19 +78,19 @@ func TestPinnedSums(t *testing.T) {
 
 func TestExpect(t *testing.T) {
 	inputs := map[string]string{"k8s.io/kubernetes@v1.37.2": "h1:k", "k8s.io/component-base@v0.37.2": "h1:c"}
-	b := &build{ref: Ref{Version: "v1.37.2", BuildDate: "DATE", Toolchain: "go1.26.10", Inputs: inputs}}
-	e := b.expect(Kubelet, plan{}) // must be stamped, whatever go list says
+	ref := Ref{Version: "v1.37.2", BuildDate: "DATE", Toolchain: "go1.26.10", Inputs: inputs}
+	e := expectModule(ref, target{Kubelet, windows}, plan{}) // must be stamped, whatever go list says
 	if e.MainVersion != "v1.37.2" || e.MainSum != "h1:k" || !slices.Equal(e.Stamps, []string{"DATE"}) || e.Standalone != "" {
 		t.Errorf("kubelet: %+v", e)
 	}
-	if e := b.expect(KubeLogRunner, plan{}); e.MainVersion != "v0.37.2" || e.MainSum != "h1:c" || e.Stamps != nil || e.Standalone != "" {
+	if e := expectModule(ref, target{KubeLogRunner, windows}, plan{}); e.MainVersion != "v0.37.2" || e.MainSum != "h1:c" || e.Stamps != nil || e.Standalone != "" {
 		t.Errorf("kube-log-runner: %+v", e)
 	}
-	if e := b.expect(KubeLogRunner, plan{stamped: map[string]bool{KubeLogRunner: true}}); e.Stamps == nil {
+	if e := expectModule(ref, target{KubeLogRunner, windows}, plan{stamped: map[target]bool{{KubeLogRunner, windows}: true}}); e.Stamps == nil {
 		t.Errorf("kube-log-runner with a version package: %+v", e)
 	}
-	b.ref.BuildDate = ""
-	if e := b.expect(Kubelet, plan{}); e.Stamps != nil || e.Standalone != "v1.37.2" {
+	ref.BuildDate = ""
+	if e := expectModule(ref, target{Kubelet, windows}, plan{}); e.Stamps != nil || e.Standalone != "v1.37.2" {
 		t.Errorf("kubelet of which nothing is known: %+v", e)
 	}
 }

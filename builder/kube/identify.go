@@ -9,6 +9,9 @@ import (
 // windowsProgram is what identify says of a file that begins like a PE file.
 const windowsProgram = "a Windows program"
 
+// linuxProgram is what identify says of an ELF file for amd64.
+const linuxProgram = "a Linux program (ELF, amd64)"
+
 // identify names what a file is by its first bytes, for people.
 func identify(head []byte) string {
 	text := strings.ToLower(strings.TrimLeft(strings.TrimPrefix(string(head), "\xef\xbb\xbf"), " \t\r\n"))
@@ -18,7 +21,7 @@ func identify(head []byte) string {
 	case bytes.HasPrefix(head, []byte("MZ")):
 		return windowsProgram
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
-		return "a Linux program (ELF" + elfMachine(head) + ")"
+		return strings.Replace(linuxProgram, ", amd64", elfMachine(head), 1)
 	case hasAnyPrefix(string(head), "\xcf\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe"):
 		return "a macOS program (Mach-O)"
 	case hasAnyPrefix(text, "<!doctype html", "<html"):

@@ -59,7 +59,7 @@ func (s *moduleSource) Resolve(ctx context.Context, sink report.Sink) (Ref, erro
 		return Ref{}, err
 	}
 	ref.Inputs[mainModule+"@"+s.version] = mod.Sum
-	ref.Inputs[buildInputName] = buildInput(buildFlags(ref, strings.Join(t.tags, ",")))
+	pinFlags(ref.Inputs, ref, strings.Join(t.tags, ","), s.opts)
 	if err := s.pinStaging(ctx, g, dir, t, ref, sink); err != nil {
 		return Ref{}, err
 	}

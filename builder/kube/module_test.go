@@ -136,11 +136,13 @@ func unstamped(t *testing.T, s *moduleSource, ref Ref) *build {
 	}
 	t.Cleanup(func() { log.Close() })
 	dir := t.TempDir()
-	b := &build{source: s, ref: ref, g: g, env: g.buildEnv(os.Environ(), ref.Toolchain), root: filepath.Join(dir, "m"), out: filepath.Join(dir, "o"), log: log, sink: report.Discard}
-	if err := b.prepare(t.Context()); err != nil {
+	b := &build{flag: field, ref: ref, g: g, env: g.buildEnv(os.Environ(), ref.Toolchain), root: filepath.Join(dir, "m"), out: filepath.Join(dir, "o"), log: log, sink: report.Discard}
+	b.targets = targetsOf(s.programs, false)
+	b.expect = func(t target, p plan) Expect { return expectModule(ref, t, p) }
+	if err := s.prepare(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.run(t.Context(), func(string) {}, "build", "-trimpath", "-tags="+b.tags, "-ldflags=-s -w", "-o", b.out+string(filepath.Separator), packageOf(Kubelet)); err != nil {
+	if _, err := b.run(t.Context(), windows, func(string) {}, "build", "-trimpath", "-tags="+b.tags, "-ldflags=-s -w", "-o", b.out+string(filepath.Separator), packageOf(Kubelet)); err != nil {
 		t.Fatal(err)
 	}
 	return b

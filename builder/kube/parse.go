@@ -20,11 +20,16 @@ type Options struct {
 	CacheDir string   // a folder of ours that outlives the run (wine's files); empty: wine isn't used
 	Go       string   // the go command; empty: the one in PATH
 	Env      []string // more environment for the go command, "KEY=value", such as "GOPROXY=off"
+	Linux    bool     // also kubelet, kubeadm and kubectl for linux/amd64, of the same ref
+	Debug    bool     // compile without optimisation and with symbols, as the official DBG=1 does
 	Parallel int      // packages compiled at once; 0: as many as the go command thinks right
 }
 
 // accepted lists what --k8s takes today; it ends every refusal.
 const accepted = "give a release (v1.37.2) or a folder with kubelet.exe (./bin)"
+
+// folderForm is the name of the form that is a path.
+const folderForm = "a folder"
 
 // form is one way to say where Kubernetes comes from.
 type form struct {
@@ -47,7 +52,7 @@ func forms() []form {
 		{name: "a release marker", matches: match(`^(release/.*|(stable|latest)(-\d+(\.\d+)?)?)$`)},
 		{name: "a minor version", matches: match(`^v?\d+\.\d+$`)},
 		{name: "a release", matches: match(`^v?\d+\.\d+\.\d+`), source: newModule},
-		{name: "a folder", matches: looksLikePath, source: newDir},
+		{name: folderForm, matches: looksLikePath, source: newDir},
 	}
 }
 

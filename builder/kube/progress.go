@@ -15,6 +15,7 @@ const progressInterval = 250 * time.Millisecond
 // its compile begins, "# pkg" before the errors of one, and errors.
 type watcher struct {
 	sink     report.Sink
+	suffix   string // of a program's file
 	total    int64
 	done     int64
 	last     time.Time
@@ -23,7 +24,9 @@ type watcher struct {
 	firstPkg string // its package
 }
 
-func newWatcher(sink report.Sink, total int64) *watcher { return &watcher{sink: sink, total: total} }
+func newWatcher(sink report.Sink, total int64) *watcher {
+	return &watcher{sink: sink, total: total, suffix: ".exe"}
+}
 
 // line takes the next line of standard error.
 func (w *watcher) line(text string) {
@@ -33,7 +36,7 @@ func (w *watcher) line(text string) {
 	case isImportPath(text):
 		w.done++
 		if program, ok := programOf(text); ok {
-			w.emit("linking " + program + ".exe")
+			w.emit("linking " + program + w.suffix)
 			return
 		}
 		if now := time.Now(); now.Sub(w.last) >= progressInterval {
@@ -54,7 +57,7 @@ func (w *watcher) emit(msg string) {
 // programOf returns the program whose main package pkg is. It is the last one
 // of a program that is compiled; what follows is the link.
 func programOf(pkg string) (string, bool) {
-	for _, program := range Programs() {
+	for _, program := range append(Programs(), Kubectl) {
 		if packageOf(program) == pkg {
 			return program, true
 		}

@@ -62,7 +62,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	b := &build{source: &moduleSource{flag: field}, ref: Ref{Version: "v1.37.2"}, log: log}
+	b := &build{flag: field, ref: Ref{Version: "v1.37.2"}, log: log}
 	for output, want := range map[string]struct {
 		class fault.Class
 		says  string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
+	"debug/elf"
 	"debug/pe"
 	"encoding/hex"
 	"errors"
@@ -26,6 +27,7 @@ const minSize = 1 << 20
 // Expect is what Verify demands of a file. Empty fields demand nothing.
 type Expect struct {
 	Name        string   // the program, such as Kubelet; required
+	GOOS        string   // "windows" (the default) or "linux"
 	Field       string   // the flag that a refusal is about; default "--k8s"
 	From        string   // goes into the Binary; default: the path
 	GoVersion   string   // toolchain, such as "go1.26.10"
@@ -35,23 +37,32 @@ type Expect struct {
 	Standalone  string   // a version that must occur in the file outside of module paths and lists of modules
 }
 
-// Verify checks that the file is the Windows program it is taken for: size, PE
-// header, machine, subsystem, Go build info and version stamps. It returns
+func (e Expect) goos() string {
+	if e.GOOS == "" {
+		return windows
+	}
+	return e.GOOS
+}
+
+func (e Expect) file() string { return target{e.Name, e.goos()}.file() }
+
+// Verify checks that the file is the program it is taken for: size, PE
+// or ELF header, machine, subsystem, Go build info and version stamps. It returns
 // the program with its digest. What is wrong with the file is a
 // *fault.Problem of class fault.Input.
 func Verify(path string, want Expect) (Binary, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Binary{}, fmt.Errorf("opening %s.exe: %w", want.Name, err)
+		return Binary{}, fmt.Errorf("opening %s: %w", want.file(), err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return Binary{}, fmt.Errorf("looking at %s.exe: %w", want.Name, err)
+		return Binary{}, fmt.Errorf("looking at %s: %w", want.file(), err)
 	}
 	refuse := func(err error) error {
 		p := &fault.Problem{Class: fault.Input, Field: want.Field, Value: path, Why: "is refused", Err: err,
-			Fix: "give a " + want.Name + ".exe that was built for windows/amd64"}
+			Fix: "give a " + want.file() + " that was built for " + want.goos() + "/amd64"}
 		if p.Field == "" {
 			p.Field = field
 		}
@@ -69,7 +80,7 @@ func Verify(path string, want Expect) (Binary, error) {
 		if errors.As(err, &missing) {
 			return Binary{}, refuse(err)
 		}
-		return Binary{}, fmt.Errorf("reading %s.exe: %w", want.Name, err)
+		return Binary{}, fmt.Errorf("reading %s: %w", want.file(), err)
 	}
 	from := want.From
 	if from == "" {
@@ -85,13 +96,21 @@ func inspect(r io.ReaderAt, size int64, want Expect) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading its first bytes: %w", err)
 	}
-	if kind := identify(head[:n]); kind != windowsProgram {
+	kind := identify(head[:n])
+	switch {
+	case want.GOOS == linux && kind == linuxProgram:
+	case want.GOOS == linux || kind != windowsProgram:
 		return fmt.Errorf("it is %s", kind)
 	}
 	if size < minSize {
-		return fmt.Errorf("its %d bytes are too few for %s.exe (%d at least)", size, want.Name, minSize)
+		return fmt.Errorf("its %d bytes are too few for %s (%d at least)", size, want.file(), minSize)
 	}
-	if err := inspectPE(r, size); err != nil {
+	if want.GOOS == linux {
+		err = inspectELF(r, size)
+	} else {
+		err = inspectPE(r, size)
+	}
+	if err != nil {
 		return err
 	}
 	return inspectBuild(r, want)
@@ -123,6 +142,23 @@ func inspectPE(r io.ReaderAt, size int64) error {
 	return nil
 }
 
+// inspectELF checks the headers of a Linux program.
+func inspectELF(r io.ReaderAt, size int64) error {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return fmt.Errorf("it is a Linux program that is damaged, cut off perhaps: %w", err)
+	}
+	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return fmt.Errorf("it is a Linux file of type %s, not a program", f.Type)
+	}
+	for _, s := range f.Sections {
+		if s.Type != elf.SHT_NOBITS && (s.Offset > uint64(size) || s.FileSize > uint64(size)-s.Offset) {
+			return fmt.Errorf("it is cut off: section %s ends beyond byte %d", s.Name, size)
+		}
+	}
+	return nil
+}
+
 func machineName(machine uint16) string {
 	switch machine {
 	case pe.IMAGE_FILE_MACHINE_ARM64:
@@ -139,7 +175,7 @@ func machineName(machine uint16) string {
 func inspectBuild(r io.ReaderAt, want Expect) error {
 	info, err := buildinfo.Read(r)
 	if err != nil {
-		return fmt.Errorf("it has no Go build info, so it isn't %s.exe: %w", want.Name, err)
+		return fmt.Errorf("it has no Go build info, so it isn't %s: %w", want.file(), err)
 	}
 	// Releases before 1.30 were built with a vendor folder in GOPATH style.
 	path := strings.TrimPrefix(info.Path, mainModule+"/vendor/")
@@ -147,7 +183,7 @@ func inspectBuild(r io.ReaderAt, want Expect) error {
 		return fmt.Errorf("it is built from %s, not from %s", info.Path, packageOf(want.Name))
 	}
 	for _, s := range info.Settings {
-		if (s.Key == "GOOS" && s.Value != "windows") || (s.Key == "GOARCH" && s.Value != "amd64") {
+		if (s.Key == "GOOS" && s.Value != want.goos()) || (s.Key == "GOARCH" && s.Value != "amd64") {
 			return fmt.Errorf("it is built with %s=%s", s.Key, s.Value)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func staging() []string { return []string{"k8s.io/client-go", "k8s.io/component-base"} }
 
 // Tree writes the fixture's source into dir: a module k8s.io/kubernetes with
-// the three commands, and staging modules that hold the version variables and
+// the commands, and staging modules that hold the version variables and
 // kube-log-runner. The latter knows no version, as the real one.
 func Tree(dir string) error { return writeTree(dir, Release{}) }
 
@@ -35,7 +35,7 @@ var variant string
 func main() { fmt.Println("kube-log-runner", variant) }
 `,
 	}
-	for _, p := range []string{"kubelet", "kube-proxy", "kubeadm"} {
+	for _, p := range []string{"kubelet", "kube-proxy", "kubeadm", "kubectl"} {
 		files["cmd/"+p+"/"+p+".go"] = mainPackage
 	}
 	if r.Broken {
