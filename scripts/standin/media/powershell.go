@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sort"
 	"strings"
 )
 
@@ -118,4 +119,27 @@ func unwanted(rel string) bool {
 		}
 	}
 	return false
+}
+
+// prepareWindows lets Build.ps1 make on this machine what the first start in
+// the guest would have to make slowly, and returns the files.
+func (in *inputs) prepareWindows(ctx context.Context, work string) ([]string, error) {
+	out := filepath.Join(work, "windows")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return nil, err
+	}
+	argv := []string{filepath.Join(in.ps, "pwsh")}
+	if _, err := os.Stat(filepath.Join(in.ps, "app", "pwsh.dll")); err == nil {
+		argv = []string{filepath.Join(in.ps, "dotnet", "dotnet"), filepath.Join(in.ps, "app", "pwsh.dll")}
+	}
+	argv = append([]string{"env", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1", "POWERSHELL_TELEMETRY_OPTOUT=1",
+		"DOTNET_ROOT=" + filepath.Join(in.ps, "dotnet")}, argv...)
+	argv = append(argv, "-NoProfile", "-NonInteractive", "-File", filepath.Join(in.source, "windows", "Build.ps1"),
+		"-OutFolder", out, "-Release", in.release.name)
+	if _, err := run(ctx, work, argv...); err != nil {
+		return nil, err
+	}
+	made, err := filepath.Glob(filepath.Join(out, "*"))
+	sort.Strings(made)
+	return made, err
 }

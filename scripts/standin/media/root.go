@@ -98,7 +98,7 @@ func folders() []string {
 
 // writeRoot writes sources/standin-root.tar: the root file system of the
 // installed system, uncompressed because unpacking in an emulator is dear.
-func (in *inputs) writeRoot(_ context.Context, _, tree string) error {
+func (in *inputs) writeRoot(ctx context.Context, work, tree string) error {
 	file, err := os.Create(filepath.Join(tree, "sources", "standin-root.tar"))
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (in *inputs) writeRoot(_ context.Context, _, tree string) error {
 		return err
 	}
 	if in.ps != "" {
-		if err := in.addPowerShell(w); err != nil {
+		if err := in.addPowerShell(ctx, w, work); err != nil {
 			return fmt.Errorf("adding PowerShell: %w", err)
 		}
 	}
@@ -126,7 +126,7 @@ func (in *inputs) writeRoot(_ context.Context, _, tree string) error {
 }
 
 // addPowerShell adds PowerShell, its libraries and the simulated Windows.
-func (in *inputs) addPowerShell(w *rootWriter) error {
+func (in *inputs) addPowerShell(ctx context.Context, w *rootWriter, work string) error {
 	for _, dir := range []string{"lib/", "lib/x86_64-linux-gnu/", "lib64/"} {
 		if err := w.add(dir, 0o755, nil, 0); err != nil {
 			return err
@@ -141,8 +141,17 @@ func (in *inputs) addPowerShell(w *rootWriter) error {
 		return err
 	}
 	windows := filepath.Join(in.source, "windows")
-	if _, err := os.Stat(windows); err != nil {
-		return nil // no simulated Windows yet: the agent answers by itself
+	if err := w.addTree("wbox/windows", windows, func(rel string) bool { return strings.HasPrefix(rel, "tests") || strings.HasSuffix(rel, ".go") }); err != nil {
+		return err
 	}
-	return w.addTree("wbox/windows", windows, func(rel string) bool { return strings.HasPrefix(rel, "tests") })
+	made, err := in.prepareWindows(ctx, work)
+	if err != nil {
+		return fmt.Errorf("compiling the simulated Windows: %w", err)
+	}
+	for _, path := range made {
+		if err := w.addFile("wbox/windows/"+filepath.Base(path), path); err != nil {
+			return err
+		}
+	}
+	return nil
 }

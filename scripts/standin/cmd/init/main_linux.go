@@ -19,6 +19,7 @@ import (
 	"github.com/wbox-dev/wbox/scripts/standin/internal/guestos"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/install"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machine"
+	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/state"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/volume"
 )
@@ -128,6 +129,15 @@ func run(ctx context.Context, console *guestos.Console) error {
 		console.Printf("%v", err)
 	}
 	a := &agent.Agent{State: store, Machine: m, C: "/c", Seed: seedFinder(), Logf: console.Printf, Listen: listen}
+	host, err := startPowerShell(ctx, console, func(program string, args []string) pshost.Result {
+		return pshost.Result(a.Program(ctx, "SYSTEM", program, args))
+	})
+	if err != nil {
+		return err
+	}
+	if host != nil {
+		a.Host = host
+	}
 	if err := a.Boot(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/wbox-dev/wbox/scripts/standin/internal/fallback"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machine"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/programs"
+	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/state"
 )
 
@@ -42,10 +44,10 @@ type Agent struct {
 	server    server
 }
 
-// Host runs PowerShell.
+// Host is PowerShell; *pshost.Host is one.
 type Host interface {
 	// Run runs a request and returns its exit code.
-	Run(ctx context.Context, req Request, streams Streams) int
+	Run(ctx context.Context, r pshost.Request, stdout, stderr io.Writer) (int, error)
 }
 
 // Boot does what happens at every boot, then what is to be done once, and
@@ -61,7 +63,7 @@ func (a *Agent) Boot(ctx context.Context) error {
 		return err
 	}
 	if a.Host != nil {
-		if exit := a.Host.Run(ctx, Request{Kind: "boot", User: "SYSTEM"}, a.logged("boot tasks")); exit != 0 {
+		if exit := a.inPowerShell(ctx, pshost.Request{Kind: "boot", User: "SYSTEM"}, a.logged("boot tasks")); exit != 0 {
 			a.Logf("boot tasks: exit code %d", exit)
 		}
 	} else if a.State.Get().CopyAtBoot {

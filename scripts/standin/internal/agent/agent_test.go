@@ -18,6 +18,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/guest/winrm"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machine"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machinetest"
+	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/state"
 )
 
@@ -192,7 +193,7 @@ func TestAnswerRead(t *testing.T) {
 	}
 	for path, want := range map[string]string{`C:\Windows\x.log`: "line\r\n", `C:\Windows\none.log`: "", `C:\..\x`: "", `D:\x`: ""} {
 		var out bytes.Buffer
-		if exit := b.answer(t.Context(), Request{Kind: "command", Text: "# wbox: read " + path + "\nGet-Content"}, Streams{Stdout: &out, Stderr: &out}); exit != 0 || out.String() != want {
+		if exit := b.answer(t.Context(), pshost.Request{Kind: "command", Text: "# wbox: read " + path + "\nGet-Content"}, Streams{Stdout: &out, Stderr: &out}); exit != 0 || out.String() != want {
 			t.Errorf("%s: %d %q", path, exit, &out)
 		}
 	}

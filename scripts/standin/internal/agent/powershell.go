@@ -12,15 +12,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/wbox-dev/wbox/scripts/standin/internal/fallback"
+	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 )
-
-// Request is one thing to run in PowerShell.
-type Request struct {
-	User string
-	Kind string // "command" (Text is a script), "file" (Text is a path) or "boot" (startup tasks)
-	Text string
-	Args []string // of a file
-}
 
 // badArguments is what Windows PowerShell returns for arguments that it does not
 // know (0xFFFD0000).
@@ -35,48 +28,59 @@ func (a *Agent) powershell(ctx context.Context, user string, args []string, s St
 	}
 	req.User = user
 	if a.Host != nil {
-		return a.Host.Run(ctx, req, s)
+		return a.inPowerShell(ctx, req, s)
 	}
 	return a.answer(ctx, req, s)
 }
 
+// inPowerShell runs a request there; what keeps it from running is told on
+// standard error.
+func (a *Agent) inPowerShell(ctx context.Context, req pshost.Request, s Streams) int {
+	exit, err := a.Host.Run(ctx, req, s.Stdout, s.Stderr)
+	if err != nil {
+		fmt.Fprintf(s.Stderr, "stand-in: %v\r\n", err)
+		return 1
+	}
+	return exit
+}
+
 // parsePowerShell reads powershell.exe's arguments; its switches may be
 // abbreviated ("powershell.exe -?").
-func parsePowerShell(args []string) (Request, error) {
+func parsePowerShell(args []string) (pshost.Request, error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if len(word) < 2 || (word[0] != '-' && word[0] != '/') {
-			return Request{Kind: "command", Text: strings.Join(args[i:], " ")}, nil
+			return pshost.Request{Kind: "command", Text: strings.Join(args[i:], " ")}, nil
 		}
 		rest := args[i+1:]
 		switch name := strings.ToLower(word[1:]); {
 		case abbreviates(name, "noprofile", 3), abbreviates(name, "noninteractive", 3), abbreviates(name, "nologo", 3), name == "mta", name == "sta":
 		case abbreviates(name, "executionpolicy", 2), name == "ep", abbreviates(name, "outputformat", 1), abbreviates(name, "inputformat", 1), abbreviates(name, "windowstyle", 1), abbreviates(name, "version", 1):
 			if len(rest) == 0 {
-				return Request{}, fmt.Errorf("%s has no value", word)
+				return pshost.Request{}, fmt.Errorf("%s has no value", word)
 			}
 			i++
 		case abbreviates(name, "encodedcommand", 1), name == "ec":
 			if len(rest) != 1 {
-				return Request{}, fmt.Errorf("%s has %d values", word, len(rest))
+				return pshost.Request{}, fmt.Errorf("%s has %d values", word, len(rest))
 			}
 			text, err := decodeCommand(rest[0])
-			return Request{Kind: "command", Text: text}, err
+			return pshost.Request{Kind: "command", Text: text}, err
 		case abbreviates(name, "command", 1):
 			if len(rest) == 0 {
-				return Request{}, fmt.Errorf("%s has no value", word)
+				return pshost.Request{}, fmt.Errorf("%s has no value", word)
 			}
-			return Request{Kind: "command", Text: strings.Join(rest, " ")}, nil
+			return pshost.Request{Kind: "command", Text: strings.Join(rest, " ")}, nil
 		case abbreviates(name, "file", 1):
 			if len(rest) == 0 {
-				return Request{}, fmt.Errorf("%s has no value", word)
+				return pshost.Request{}, fmt.Errorf("%s has no value", word)
 			}
-			return Request{Kind: "file", Text: rest[0], Args: rest[1:]}, nil
+			return pshost.Request{Kind: "file", Text: rest[0], Args: rest[1:]}, nil
 		default:
-			return Request{}, fmt.Errorf("the stand-in does not know %s", word)
+			return pshost.Request{}, fmt.Errorf("the stand-in does not know %s", word)
 		}
 	}
-	return Request{}, errors.New("nothing to run; the stand-in has no prompt")
+	return pshost.Request{}, errors.New("nothing to run; the stand-in has no prompt")
 }
 
 // abbreviates says whether name is the start of full, of at least n letters.
@@ -102,7 +106,7 @@ var scriptCall = regexp.MustCompile(`Invoke-WboxScript\.ps1.*-Name\s+(\d\d-[a-z]
 
 // answer answers without PowerShell for requests that say what they are: by the
 // first line of the bootstrap, or by the call of a script.
-func (a *Agent) answer(ctx context.Context, req Request, s Streams) int {
+func (a *Agent) answer(ctx context.Context, req pshost.Request, s Streams) int {
 	first, _, _ := strings.Cut(req.Text, "\n")
 	words := strings.Fields(strings.TrimSpace(first))
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wbox-dev/wbox/scripts/standin/internal/cmdline"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/programs"
+	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 )
 
 // Streams are where a command reads and writes.
@@ -97,15 +98,22 @@ func (a *Agent) runOne(ctx context.Context, user string, c cmdline.Command, s St
 	}
 }
 
-// program runs a program of the table, or one of the stand-in's own.
+// program runs a program: one of the table, the stand-in's own, or one that the
+// simulated Windows commands know because it changes what they show.
 func (a *Agent) program(ctx context.Context, user, name string, args []string, s Streams) int {
 	r := a.Program(ctx, user, name, args)
+	if r.Exit == programs.NotFound && a.Host != nil {
+		exit := a.inPowerShell(ctx, pshost.Request{Kind: "program", User: user, Program: name, Args: args}, s)
+		if exit != programs.NotFound {
+			return exit
+		}
+	}
 	fmt.Fprint(s.Stdout, r.Stdout)
 	fmt.Fprint(s.Stderr, r.Stderr)
 	return r.Exit
 }
 
-// Program runs a program for PowerShell or a command line.
+// Program runs a program that this side knows. It is what PowerShell calls.
 func (a *Agent) Program(ctx context.Context, user, name string, args []string) programs.Result {
 	if programs.Name(name) == ownProgram {
 		return a.own(ctx, args)
