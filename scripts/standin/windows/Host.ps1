@@ -16,7 +16,7 @@ $root = Get-Setting 'WBOX_STANDIN_ROOT' '/c'
 $dir = Get-Setting 'WBOX_STANDIN_STATE' "$root/wbox-standin/windows"
 [void][IO.Directory]::CreateDirectory($dir)
 
-Add-Type -Path (Get-StandinLibrary $dir)
+[void][Reflection.Assembly]::LoadFrom((Get-StandinLibrary $dir))
 [Standin.Channel]::Open()
 [Standin.Server]::Listen()
 # From here on what this process prints goes nowhere: errors are for the console.
