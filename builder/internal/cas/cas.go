@@ -8,6 +8,7 @@
 //	results/<key>/<output>…    the outputs; disks are sealed read-only
 //	results/.tmp-<key>-*       being made, or left by a process that died
 //	locks/<key>                held while a key's result is made
+//	locks/<key>.use            held by whoever uses it; its time is that of the last use
 //	runs/<id>/                 events, transcripts, serial logs, screenshots
 package cas
 
@@ -23,7 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
@@ -32,6 +33,8 @@ import (
 // Store is a folder of results.
 type Store struct {
 	root string
+	mu   sync.Mutex
+	held map[string]*os.File // by key, see Hold
 }
 
 // Open opens the store at root, making it where it does not exist. A folder
@@ -47,7 +50,10 @@ func Open(root string) (*Store, error) {
 		return nil, unwritable(root, err)
 	}
 	probe.Close()
-	return &Store{root: root}, os.Remove(probe.Name())
+	if err := os.Remove(probe.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) { // a sweep may be quicker
+		return nil, unwritable(root, err)
+	}
+	return &Store{root: root, held: map[string]*os.File{}}, nil
 }
 
 func unwritable(root string, err error) error {
@@ -73,7 +79,8 @@ type Result struct {
 	Parents []string                   `json:"parents,omitempty"` // keys of the disks that this result's disk is an overlay of
 	Started time.Time                  `json:"started"`
 	Elapsed time.Duration              `json:"elapsed_ns"`
-	Run     string                     `json:"run"` // id of the run that made it
+	Bases   map[string]string          `json:"bases,omitempty"` // parent -> which making of it, set by Commit
+	Run     string                     `json:"run"`             // id of the run that made it
 	Facts   map[string]json.RawMessage `json:"facts,omitempty"`
 }
 
@@ -94,17 +101,31 @@ func (s *Store) Lookup(key string) (*Result, bool, error) {
 	if err := json.Unmarshal(b, &r); err != nil || r.Key != key {
 		return nil, false, nil // damaged: made again, and replaced by Commit
 	}
+	if s.marked(key) {
+		return nil, false, nil
+	}
 	for name, o := range r.Outputs {
 		if !s.intact(key, name, o) {
 			return nil, false, nil
 		}
 	}
 	for _, p := range r.Parents {
-		if _, ok, err := s.Lookup(p); err != nil || !ok {
+		parent, ok, err := s.Lookup(p)
+		if err != nil || !ok || !r.liesOn(parent) {
 			return nil, false, err
 		}
 	}
 	return &r, true, nil
+}
+
+// making tells one making of a result from another under the same key: a disk
+// that was made again has other bytes, and no overlay of the first fits it.
+func (r *Result) making() string { return r.Run + " " + r.Started.UTC().Format(time.RFC3339Nano) }
+
+// liesOn says whether r's disk was made on this making of its parent.
+func (r *Result) liesOn(parent *Result) bool {
+	m, ok := r.Bases[parent.Key]
+	return !ok || m == parent.making()
 }
 
 // intact says whether an output is there with the size that was recorded;
@@ -142,6 +163,16 @@ func (d *Draft) Discard() error {
 // the draft to its final place, replacing a damaged result there.
 func (d *Draft) Commit(keyJSON []byte, r Result) error {
 	r.Key = d.key
+	r.Bases = map[string]string{}
+	for _, p := range r.Parents {
+		parent, ok, err := d.store.Lookup(p)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r.Bases[p] = parent.making()
+		}
+	}
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing the result: %w", err)
@@ -172,39 +203,29 @@ func (d *Draft) Commit(keyJSON []byte, r Result) error {
 	return syncDir(filepath.Dir(final))
 }
 
-// NewRun makes a folder for one run and returns its id and path.
+// NewRun makes a folder for one run and returns its id and path. It is held as
+// results are.
 func (s *Store) NewRun(now time.Time) (id, dir string, err error) {
 	dir, err = os.MkdirTemp(filepath.Join(s.root, "runs"), now.UTC().Format("20060102T150405Z-"))
 	if err != nil {
 		return "", "", fmt.Errorf("making a run folder: %w", err)
 	}
-	return filepath.Base(dir), dir, os.Chmod(dir, 0o755)
+	id = filepath.Base(dir)
+	f, err := tryShare(s.usePath(id)) // nobody else knows the name yet
+	if err != nil {
+		return "", "", err
+	}
+	s.mu.Lock()
+	s.held[id] = f
+	s.mu.Unlock()
+	return id, dir, os.Chmod(dir, 0o755)
 }
 
 // Sweep removes what processes that died have left: drafts whose key nobody
 // holds. It removes no result.
 func (s *Store) Sweep() error {
-	entries, err := os.ReadDir(filepath.Join(s.root, "results"))
-	if err != nil {
-		return fmt.Errorf("listing the store: %w", err)
-	}
-	for _, e := range entries {
-		rest, ok := strings.CutPrefix(e.Name(), ".tmp-")
-		if !ok {
-			continue
-		}
-		key, _, _ := strings.Cut(rest, "-")
-		l, err := s.TryLock(key)
-		if err != nil || l == nil {
-			continue
-		}
-		err = removeSealed(filepath.Join(s.root, "results", e.Name()))
-		l.Unlock()
-		if err != nil {
-			return fmt.Errorf("sweeping the store: %w", err)
-		}
-	}
-	return nil
+	_, err := s.leftovers(false)
+	return err
 }
 
 // DigestFile returns "sha256:…" and the size of a file's content.
