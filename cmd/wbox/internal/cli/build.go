@@ -70,11 +70,7 @@ func (a *app) newBuilder() (*builder.Builder, kube.Options, error) {
 	if err != nil {
 		return nil, kube.Options{}, err
 	}
-	sink, err := a.sink()
-	if err != nil {
-		return nil, kube.Options{}, err
-	}
-	b, err := builder.New(builder.Options{Store: store, Driver: qemu.New(qemu.Options{}), Dial: dial, Sink: sink})
+	b, err := builder.New(builder.Options{Store: store, Driver: qemu.New(qemu.Options{}), Dial: dial, Sink: a.display})
 	return b, kube.Options{CacheDir: filepath.Join(store, "kube")}, err
 }
 

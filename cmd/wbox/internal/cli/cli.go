@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wbox-dev/wbox/builder/fault"
-	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/cmd/wbox/internal/ui"
 )
 
@@ -29,7 +28,11 @@ type app struct {
 	store    string
 	format   string
 	progress string
+	color    string
 	verbose  bool
+
+	display *ui.Display // nil until the global flags were read
+	end     func()      // takes the display off the screen; as display
 }
 
 // Main runs the command line and returns the exit code: 0 done, 1 failed, 2
@@ -44,6 +47,9 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errw io.Writer)
 	root.SetOut(out)
 	root.SetErr(errw)
 	err := root.ExecuteContext(ctx)
+	if a.display != nil {
+		a.end()
+	}
 	switch {
 	case err == nil:
 		return 0
@@ -70,25 +76,36 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:               true,
 		SilenceErrors:              true,
 		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if a.format != "text" && a.format != "json" {
-				return &fault.Problem{Class: fault.Usage, Field: "--format", Value: a.format, Why: "is not known", Fix: "use text or json"}
-			}
-			return nil
-		},
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return a.begin(cmd.Context()) },
+		Args:                       noArgs,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := cmd.PersistentFlags()
 	f.StringVar(&a.store, "store", os.Getenv("WBOX_STORE"), "folder of results (default: wbox in the user's cache folder; env WBOX_STORE)")
 	f.StringVar(&a.format, "format", "text", "form of the result on standard output: text or json")
 	f.StringVar(&a.progress, "progress", string(ui.Auto), "progress on standard error: auto, plain, json or none")
+	f.StringVar(&a.color, "color", string(ui.ColorAuto), "colours on standard error: auto, always or never; auto heeds NO_COLOR")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail on standard error")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &fault.Problem{Class: fault.Usage, Field: c.CommandPath(), Err: err, Fix: "see " + c.CommandPath() + " --help"}
 	})
 	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
 	return cmd
+}
+
+// begin checks the global flags and opens the display.
+func (a *app) begin(ctx context.Context) error {
+	if a.format != "text" && a.format != "json" {
+		return &fault.Problem{Class: fault.Usage, Field: "--format", Value: a.format, Why: "is not known", Fix: "use text or json"}
+	}
+	d, err := ui.New(ui.Options{Progress: ui.Progress(a.progress), Color: ui.Color(a.color), Verbose: a.verbose, Err: a.err, Getenv: os.Getenv})
+	if err != nil {
+		return err
+	}
+	a.display = d
+	forget := context.AfterFunc(ctx, func() { d.Say("stopping, which may take some seconds; press Ctrl-C again to end at once") })
+	a.end = func() { forget(); d.Close() }
+	return nil
 }
 
 // noArgs refuses arguments, naming what was given; cobra's own check has no
@@ -129,15 +146,5 @@ func (a *app) storeDir() (string, error) {
 	return filepath.Join(cache, "wbox"), nil
 }
 
-func (a *app) sink() (report.Sink, error) {
-	s, err := ui.New(ui.Progress(a.progress), a.err, a.verbose)
-	if err != nil {
-		return nil, err
-	}
-	return report.Tee(s), nil
-}
-
 // hint prints a line for people that is not part of the result.
-func (a *app) hint(format string, args ...any) {
-	fmt.Fprintf(a.err, format+"\n", args...)
-}
+func (a *app) hint(format string, args ...any) { a.display.Say(format, args...) }

@@ -1,14 +1,17 @@
-// Package ui turns the engine's events into what people and programs read:
-// plain lines or JSON lines on standard error. It also prints errors. Standard
-// output belongs to the result and is never written here.
+// Package ui turns the engine's events into what people and programs read on
+// standard error: a live display in a terminal, plain lines or JSON lines
+// elsewhere. It also prints errors. Standard output belongs to the result and
+// is never written here. It knows events and errors, not the builder, and must
+// not import it.
+//
+// Reading order: ui.go (which renderer when), state.go (what is going on),
+// render.go (a pure function from that to lines), live.go (the terminal).
 package ui
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,132 +24,125 @@ type Progress string
 
 // The ways to show events.
 const (
-	Auto  Progress = "auto"  // what fits where standard error goes
+	Auto  Progress = "auto"  // live in a terminal, plain elsewhere
 	Plain Progress = "plain" // one line an event that people care for
 	JSON  Progress = "json"  // one JSON object a line, every event
-	None  Progress = "none"  // warnings only
+	None  Progress = "none"  // no progress, but warnings and hints
 )
 
-// New returns a Sink that shows events on w. An unknown way is a
+// Color says when to use colours.
+type Color string
+
+// When to use colours.
+const (
+	ColorAuto   Color = "auto"   // in a terminal that knows them, unless NO_COLOR is set
+	ColorAlways Color = "always" // wherever standard error goes
+	ColorNever  Color = "never"
+)
+
+// Options are what a Display works with.
+type Options struct {
+	Progress Progress            // Optional: default Auto
+	Color    Color               // Optional: default ColorAuto
+	Verbose  bool                // Optional: show detail too
+	Err      io.Writer           // Required: standard error
+	Getenv   func(string) string // Optional: the environment; default: it is empty
+}
+
+// Display shows events and hints. It is a report.Sink, safe for concurrent use.
+type Display struct {
+	r renderer
+}
+
+// renderer is one way to show events.
+type renderer interface {
+	report.Sink
+	say(text string) // prints a line that belongs to no event
+	close()
+}
+
+// New returns a Display. An unknown way to show events or to colour them is a
 // *fault.Problem of class fault.Usage.
-func New(p Progress, w io.Writer, verbose bool) (report.Sink, error) {
-	switch p {
-	case JSON:
-		return &jsonLines{enc: json.NewEncoder(w)}, nil
-	case Auto, Plain:
-		return &plain{w: w, verbose: verbose, last: map[string]time.Time{}}, nil
-	case None:
-		return report.SinkFunc(func(e report.Event) {
-			if e.Kind == report.Warning {
-				fmt.Fprintf(w, "warning: %s\n", e.Message)
-			}
-		}), nil
+func New(o Options) (*Display, error) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
 	}
-	return nil, &fault.Problem{Class: fault.Usage, Field: "--progress", Value: string(p), Why: "is not known",
+	switch o.Color {
+	case "", ColorAuto, ColorAlways, ColorNever:
+	default:
+		return nil, &fault.Problem{Class: fault.Usage, Field: "--color", Value: string(o.Color), Why: "is not known",
+			Fix: "use auto, always or never"}
+	}
+	k, size := o.terminal()
+	switch o.Progress {
+	case JSON:
+		return &Display{&jsonLines{w: o.Err, enc: json.NewEncoder(o.Err)}}, nil
+	case None:
+		return &Display{&quiet{w: o.Err, look: k}}, nil
+	case "", Auto:
+		if size != nil {
+			return &Display{newLive(o.Err, k, size, o.Verbose)}, nil
+		}
+		return &Display{newPlain(o.Err, k, o.Verbose)}, nil
+	case Plain:
+		return &Display{newPlain(o.Err, k, o.Verbose)}, nil
+	}
+	return nil, &fault.Problem{Class: fault.Usage, Field: "--progress", Value: string(o.Progress), Why: "is not known",
 		Fix: "use auto, plain, json or none"}
 }
 
+// Emit shows an event.
+func (d *Display) Emit(e report.Event) {
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	d.r.Emit(e)
+}
+
+// Say prints a line for people that belongs to no event; running stages stay
+// below it.
+func (d *Display) Say(format string, args ...any) { d.r.say(fmt.Sprintf(format, args...)) }
+
+// Close takes what moves off the screen. Whatever comes afterwards, events too,
+// is printed as plain lines. It may be called twice.
+func (d *Display) Close() { d.r.close() }
+
+// jsonLines writes every event as one JSON object a line, hints as notes.
 type jsonLines struct {
 	mu  sync.Mutex
+	w   io.Writer
 	enc *json.Encoder
 }
 
 func (j *jsonLines) Emit(e report.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if e.Time.IsZero() {
-		e.Time = time.Now()
-	}
 	j.enc.Encode(e) //nolint:errcheck // progress that can't be written is lost, the build is not
 }
 
-// quietFor is how long a stage's counted progress stays silent between lines.
-const quietFor = 10 * time.Second
-
-// plain prints one line an event. Counted progress is thinned out.
-type plain struct {
-	mu      sync.Mutex
-	w       io.Writer
-	verbose bool
-	last    map[string]time.Time // stage -> when its counted progress was shown last
+func (j *jsonLines) say(text string) {
+	j.Emit(report.Event{Time: time.Now(), Kind: report.Note, Message: text})
 }
 
-func (p *plain) Emit(e report.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if line := p.line(e); line != "" {
-		fmt.Fprintln(p.w, line)
+func (j *jsonLines) close() {}
+
+// quiet shows warnings and hints, no progress.
+type quiet struct {
+	mu   sync.Mutex
+	w    io.Writer
+	look look
+}
+
+func (q *quiet) Emit(e report.Event) {
+	if e.Kind == report.Warning {
+		q.say(q.look.warning(e.Message))
 	}
 }
 
-func (p *plain) line(e report.Event) string {
-	switch e.Kind {
-	case report.StageStarted:
-		return fmt.Sprintf("%-10s %s", e.Stage, e.Message)
-	case report.StageHit:
-		return fmt.Sprintf("%-10s %s: in the store", e.Stage, e.Message)
-	case report.StageDone:
-		return fmt.Sprintf("%-10s %s: done in %s", e.Stage, e.Message, Elapsed(e.Elapsed))
-	case report.StageFailed:
-		return fmt.Sprintf("%-10s failed after %s", e.Stage, Elapsed(e.Elapsed))
-	case report.StageProgress:
-		if e.Total > 0 && !p.due(e) {
-			return ""
-		}
-		if e.Total > 0 {
-			return fmt.Sprintf("%-10s   %s (%d of %d)", e.Stage, e.Message, e.Done, e.Total)
-		}
-		return fmt.Sprintf("%-10s   %s", e.Stage, e.Message)
-	case report.Warning:
-		return "warning: " + e.Message
-	case report.Note:
-		return strings.TrimSpace(fmt.Sprintf("%-10s %s", e.Stage, e.Message))
-	case report.Log:
-		if p.verbose {
-			return fmt.Sprintf("%-10s   %s", e.Stage, e.Message)
-		}
-	}
-	return ""
+func (q *quiet) say(text string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	fmt.Fprintln(q.w, text)
 }
 
-func (p *plain) due(e report.Event) bool {
-	now := time.Now()
-	if now.Sub(p.last[e.Stage]) < quietFor && e.Done < e.Total {
-		return false
-	}
-	p.last[e.Stage] = now
-	return true
-}
-
-// Elapsed writes a duration as people do: "0.4s", "12s", "3m05s".
-func Elapsed(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0fs", d.Seconds())
-	}
-	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-}
-
-// PrintError prints err, each problem of a request on a line of its own, and
-// returns the exit code.
-func PrintError(w io.Writer, err error) int {
-	var p *fault.Preflight
-	if !errors.As(err, &p) || len(p.Errs) == 1 {
-		fmt.Fprintf(w, "wbox: %v\n", err)
-		return int(fault.ClassOf(err))
-	}
-	fmt.Fprintf(w, "wbox: %d problems, nothing was started:\n", len(p.Errs))
-	for _, e := range p.Errs {
-		fmt.Fprintf(w, "  - %v\n", e)
-	}
-	return int(p.Class())
-}
-
-// Interrupted says how a build ended that the user stopped, and returns the
-// exit code.
-func Interrupted(w io.Writer, after time.Duration) int {
-	fmt.Fprintf(w, "wbox: interrupted after %s; what was finished is kept, run the same command to go on\n", Elapsed(after))
-	return int(fault.Interrupted)
-}
+func (q *quiet) close() {}
