@@ -164,6 +164,9 @@ func (b *build) summary(ctx context.Context) ([]Built, error) {
 		if err != nil {
 			return nil, err
 		}
+		if ok {
+			b.Store.Touch(k.key) // what lies under a hit is used too
+		}
 		hit := ok && r.Run != b.RunID
 		out = append(out, Built{Stage: s, Key: k.key, Hit: hit, Result: r})
 	}
@@ -194,7 +197,7 @@ func (b *build) ensure(ctx context.Context, n *node) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
-	if r, err := b.hit(n, k.key); r != nil || err != nil {
+	if r, err := b.hit(ctx, n, k.key); r != nil || err != nil {
 		return Built{Stage: n.Stage, Key: k.key, Hit: true, Result: r}, err
 	}
 	if err := b.ensureInputs(ctx, n); err != nil {
@@ -204,12 +207,19 @@ func (b *build) ensure(ctx context.Context, n *node) (Built, error) {
 	return Built{Stage: n.Stage, Key: k.key, Hit: hit, Result: r}, err
 }
 
-// hit returns a stored result that may be reused, and reports it.
-func (b *build) hit(n *node, key string) (*cas.Result, error) {
+// hit returns a stored result that may be reused, and reports it. The result
+// is held, so that no pruning takes it away while this build uses it.
+func (b *build) hit(ctx context.Context, n *node, key string) (*cas.Result, error) {
 	if v, ok := n.Stage.(stage.Volatile); ok && v.Volatile() != "" {
 		return nil, nil
 	}
-	r, ok, err := b.Store.Lookup(key)
+	if _, ok, err := b.Store.Lookup(key); err != nil || !ok {
+		return nil, err
+	}
+	if err := b.Store.Hold(ctx, key); err != nil {
+		return nil, err
+	}
+	r, ok, err := b.Store.Lookup(key) // again: it may have been pruned just before
 	if err != nil || !ok {
 		return nil, err
 	}

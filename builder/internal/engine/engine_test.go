@@ -85,6 +85,7 @@ func newEngine(t *testing.T, root string) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.Release)
 	id, dir, err := s.NewRun(time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -34,12 +34,15 @@ func (b *build) make(ctx context.Context, n *node, k keyed) (_ *cas.Result, hit 
 		return nil, false, err
 	}
 	defer lock.Unlock()
-	if r, err := b.hit(n, k.key); r != nil || err != nil {
+	if r, err := b.hit(ctx, n, k.key); r != nil || err != nil {
 		return r, true, err
 	}
 	started := now()
 	b.Sink.Emit(report.Event{Kind: report.StageStarted, Stage: n.Name(), Message: n.Title(), Expected: b.times()[n.Name()]})
 	r, err := b.runStage(ctx, n, k)
+	if err == nil {
+		err = b.Store.Hold(ctx, k.key) // before the lock is let go: nobody prunes it meanwhile
+	}
 	elapsed := now().Sub(started)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", n.Title(), err)
