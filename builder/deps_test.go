@@ -49,6 +49,7 @@ var fences = map[string][]string{
 	"github.com/diskfs/go-diskfs":                            {"builder/disk", "scripts/standin"},
 	"github.com/rogpeppe/go-internal":                        {"cmd/wbox"},
 	"github.com/klauspost/pgzip":                             {"builder/box"},
+	"go.yaml.in/yaml":                                        {"builder/spec", "builder/lock"},
 	"github.com/wbox-dev/wbox/scripts/standin":               {"scripts/standin"},
 	"github.com/wbox-dev/wbox/builder/guest/fake":            {},
 	"github.com/wbox-dev/wbox/builder/guest/guesttest":       {},

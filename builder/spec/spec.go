@@ -1,6 +1,8 @@
 // Package spec is what a user may ask of a build, with its defaults and its
-// checks: the flags of wbox build, and later the box file. It sits above the
-// stages and must not import the builder, cmd or plugins.
+// checks. It comes from flags, from a box file (wbox.yaml) and from presets,
+// laid over one another; where each value came from is kept, so that an error
+// can name it. It sits above the stages and must not import the builder, cmd
+// or plugins.
 package spec
 
 import (
@@ -14,27 +16,32 @@ import (
 	"github.com/wbox-dev/wbox/builder/fault"
 )
 
-// Spec is one build as asked for. Zero fields mean the default.
+// Spec is one build as asked for. Zero fields mean the default. The tags name
+// a field's key in a box file and its flag; "path" marks a file or folder, which
+// a box file names as seen from its own folder. The comments are also what
+// schema.json says.
 type Spec struct {
-	K8s        string   // Required: what Kubernetes to bake, such as "v1.37.2" or a folder of .exe files.
-	K8sBase    string   // Optional: a version that programs missing from a folder come from.
-	K8sVersion string   // Optional: the version of a folder's kubelet.exe.
-	CNI        string   // Optional: none, calico, antrea or flannel. Default: none.
-	Containerd string   // Optional: a folder with containerd.exe and its companions. Default: not installed.
-	Windows    string   // Optional: 2019, 2022 or 2025. Default: 2022.
-	Edition    string   // Optional: core or desktop. Default: core.
-	ISO        string   // Required: the Windows installation medium, a file.
-	Providers  []string // Optional: what to make. Default: libvirt.
-	Name       string   // Optional: OWNER/BOX. Default: local/wbox-wsWINDOWS-CNI.
-	Revision   int      // Optional: the fourth number of the box's version. Default: 0.
-	DiskGiB    int      // Optional: size of the system disk. Default: 64.
+	K8s        string   `key:"k8s" flag:"--k8s" path:"maybe"`                // Required: what Kubernetes to bake, such as v1.37.2, or a folder of .exe files.
+	K8sBase    string   `key:"k8sBase" flag:"--k8s-base"`                    // Optional: a version that programs missing from a folder come from. Default: none.
+	K8sVersion string   `key:"k8sVersion" flag:"--k8s-version"`              // Optional: the version of a folder's kubelet.exe. Default: what the folder says.
+	CNI        string   `key:"cni" flag:"--cni"`                             // Optional: none, calico, antrea or flannel. Default: none.
+	Containerd string   `key:"containerd" flag:"--containerd" path:"always"` // Optional: a folder with containerd.exe and its companions. Default: not installed.
+	Windows    string   `key:"windows" flag:"--windows"`                     // Optional: 2019, 2022 or 2025. Default: 2022.
+	Edition    string   `key:"edition" flag:"--edition"`                     // Optional: core or desktop. Default: core.
+	ISO        string   `key:"iso" flag:"--iso" path:"always"`               // Optional: the Windows installation medium, a file. Default: none, it must be named somewhere.
+	Providers  []string `key:"providers" flag:"--provider"`                  // Optional: what to make. Default: libvirt.
+	Name       string   `key:"name" flag:"--name"`                           // Optional: the box's name, OWNER/BOX. Default: local/wbox-wsWINDOWS-CNI.
+	Revision   int      `key:"revision" flag:"--revision"`                   // Optional: the fourth number of the box's version. Default: 0.
+	DiskGiB    int      `key:"diskGiB" flag:"--disk"`                        // Optional: size of the system disk in GiB. Default: 64.
 
 	// What follows is in no key: it decides how a build runs, not what comes out.
 
-	Output         string // Optional: the folder for box and catalog. Default: out.
-	CPUs           int    // Optional: virtual processors. Default: 2.
-	Memory         string // Optional: the machine's memory, such as 4GiB. Default: 4GiB, 2GiB for the stand-in.
-	AllowEmulation bool   // Optional: install real Windows without hardware acceleration, which takes hours.
+	Output         string `key:"output" flag:"--output" path:"always"`    // Optional: the folder for box and catalog. Default: out.
+	CPUs           int    `key:"cpus" flag:"--cpus"`                      // Optional: virtual processors of the machine. Default: 2.
+	Memory         string `key:"memory" flag:"--memory"`                  // Optional: the machine's memory, such as 4GiB. Default: 4GiB, 2GiB for the stand-in.
+	AllowEmulation bool   `key:"allowEmulation" flag:"--allow-emulation"` // Optional: install real Windows without hardware acceleration, which takes hours. Default: false.
+
+	origins origins // where the values came from; empty where a program set them
 }
 
 // The values that some fields take.

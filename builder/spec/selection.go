@@ -1,0 +1,35 @@
+package spec
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/wbox-dev/wbox/builder/kube"
+)
+
+// folder stands in a selection for a path: what lies there is pinned by digest,
+// and where it lies differs between machines.
+const folder = "folder"
+
+// Selection returns what decides which inputs a defaulted Spec needs and what
+// is made of them, by key, for the lock. The medium's path, the box's name and
+// revision and all that says how a build runs are not in it.
+func (s *Spec) Selection() map[string]string {
+	out := map[string]string{
+		"cni": s.CNI, "windows": s.Windows, "edition": s.Edition,
+		"k8sBase": s.K8sBase, "k8sVersion": s.K8sVersion,
+		"diskGiB": strconv.Itoa(s.DiskGiB), "providers": strings.Join(s.Providers, ","),
+	}
+	if out["k8s"] = strings.TrimSpace(s.K8s); kube.IsPath(s.K8s, ".") {
+		out["k8s"] = folder
+	}
+	if s.Containerd != "" {
+		out["containerd"] = folder
+	}
+	for k, v := range out {
+		if v == "" {
+			delete(out, k)
+		}
+	}
+	return out
+}
