@@ -28,7 +28,7 @@ var rows = [][]string{
 		"builder/publish", "builder/schedule", "images"},
 	{"builder/internal/engine"},
 	{"builder/lock", "builder/quirks", "builder/stage", "builder/internal/cas", "builder/internal/exec",
-		"builder/internal/wait", "builder/internal/atomicfile", "builder/internal/golden", "builder/internal/fetch"},
+		"builder/internal/wait", "builder/internal/atomicfile", "builder/internal/golden", "builder/internal/capacity", "builder/internal/fetch"},
 	{"builder/fault", "builder/report"},
 	{"templates", "scripts"},
 }
