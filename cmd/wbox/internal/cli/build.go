@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/wbox-dev/wbox/builder"
 	"github.com/wbox-dev/wbox/builder/guest"
 	"github.com/wbox-dev/wbox/builder/guest/winrm"
+	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/builder/hypervisor/qemu"
 	"github.com/wbox-dev/wbox/builder/kube"
 	"github.com/wbox-dev/wbox/builder/spec"
@@ -107,13 +109,21 @@ func (a *app) build(ctx context.Context, s *spec.Spec) error {
 
 // announce says what will be baked, before minutes are spent.
 func (a *app) announce(r *builder.Resolved) {
-	a.hint("baking %s %s: Kubernetes %s on %s, with %s", r.BoxName, r.Version, r.Ref.Version, r.Edition.Name, r.Features.Accelerator)
+	a.hint("baking %s %s: Kubernetes %s on %s, %s", r.BoxName, r.Version, r.Ref.Version, r.Edition.Name, accelerated(r.Features.Accelerator))
 	if r.Media.StandIn != nil {
 		a.hint("the medium is a stand-in: a small Linux guest plays Windows, and the box is good for tests only")
 	}
 	if r.GuestScripts() != "powershell" {
 		a.hint("guest scripts: %s (the stand-in has no PowerShell and answers for them)", r.GuestScripts())
 	}
+}
+
+// accelerated says how fast guests will run.
+func accelerated(by hypervisor.Accelerator) string {
+	if by == hypervisor.Emulation {
+		return "in software emulation, which is slow"
+	}
+	return "accelerated by " + strings.ToUpper(string(by))
 }
 
 func (a *app) printBuilt(built *builder.Built, p *builder.Published) error {
@@ -126,7 +136,8 @@ func (a *app) printBuilt(built *builder.Built, p *builder.Published) error {
 	if p.GuestScripts != "powershell" {
 		a.hint("guest scripts: %s", p.GuestScripts)
 	}
-	a.hint("to use the box: vagrant box add %s", shellQuote(p.Catalog))
+	a.hint("to use the box:")
+	a.hint("  vagrant box add %s", shellQuote(p.Catalog))
 	if a.format == "json" {
 		enc := json.NewEncoder(a.out)
 		return enc.Encode(p)

@@ -28,7 +28,7 @@ type live struct {
 	mu      sync.Mutex
 	state   state
 	drawn   []string      // the block on the screen
-	columns int           // of the terminal when it was drawn
+	columns int           // of the terminal, as measured last
 	stop    chan struct{} // not nil while the clock runs
 	after   *plain        // not nil once closed
 }
@@ -44,13 +44,14 @@ func (l *live) Emit(e report.Event) {
 		l.after.Emit(e)
 		return
 	}
+	columns, rows := l.measure()
 	r, known := l.state.apply(e)
-	up := scrolled(e, r, known, l.verbose, l.look)
+	up := scrolled(e, r, known, columns, l.verbose, l.look)
 	switch {
 	case up != "":
-		l.draw(time.Now(), up)
+		l.draw(columns, rows, up)
 	case e.Kind == report.StageStarted:
-		l.draw(time.Now())
+		l.draw(columns, rows)
 	}
 	// Progress is drawn by the clock: thousands of events a second cost nothing.
 	l.tend()
@@ -63,7 +64,8 @@ func (l *live) say(text string) {
 		l.after.say(text)
 		return
 	}
-	l.draw(time.Now(), text)
+	columns, rows := l.measure()
+	l.draw(columns, rows, wrap(text, columns))
 }
 
 // close takes the block off the screen; of each stage that still runs, what it
@@ -83,7 +85,8 @@ func (l *live) close() {
 		last = append(last, l.look.paint(yellow, "-")+" "+labelled(r.name, text))
 	}
 	l.state.running = nil
-	l.draw(time.Now(), last...)
+	columns, rows := l.measure()
+	l.draw(columns, rows, last...)
 	l.tend()
 	l.after = newPlain(l.w, l.look, l.verbose)
 }
@@ -109,26 +112,32 @@ func (l *live) run(stop <-chan struct{}) {
 			return
 		case <-t.C:
 			l.mu.Lock()
-			l.draw(time.Now())
+			l.draw(l.measure())
 			l.mu.Unlock()
 		}
 	}
 }
 
-// draw prints lines above the block and the block anew, in one write.
-func (l *live) draw(now time.Time, up ...string) {
-	columns, rows := l.size()
-	if columns <= 0 { // the size is not known for the moment
-		columns = max(l.columns, 1)
+// measure reads the size of the terminal: where it can't be had for the
+// moment, what it was.
+func (l *live) measure() (columns, rows int) {
+	columns, rows = l.size()
+	if columns > 0 {
+		l.columns = columns
 	}
-	block := l.state.lines(columns, now, l.look)
+	return max(l.columns, 1), rows
+}
+
+// draw prints lines above the block and the block anew, in one write.
+func (l *live) draw(columns, rows int, up ...string) {
+	block := l.state.lines(columns, time.Now(), l.look)
 	if rows > 1 && len(block) >= rows {
 		block = block[:rows-1]
 	}
 	if text := frame(l.drawn, block, up, columns); text != "" {
 		fmt.Fprint(l.w, text)
 	}
-	l.drawn, l.columns = block, columns
+	l.drawn = block
 }
 
 // frame is what turns the block on the screen into the next one, with lines

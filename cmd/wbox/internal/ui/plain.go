@@ -65,7 +65,7 @@ func (p *plain) line(e report.Event) string {
 			return labelled(e.Stage, fmt.Sprintf("  %s (%d%%)", message, percent(e.Done, e.Total)))
 		}
 	case report.Warning:
-		return k.warning(e.Message)
+		return k.warning(warningLabel + " " + message)
 	case report.Note:
 		return labelled(e.Stage, message)
 	case report.Log:

@@ -68,7 +68,7 @@ func (r running) times(elapsed time.Duration, width int, k look) string {
 	}
 	expected := "?" // nothing was measured here yet
 	if r.expected > 0 {
-		expected = "~" + clock(r.expected)
+		expected = "~" + clock(max(r.expected, time.Second))
 	}
 	return fmt.Sprintf("%15s", clock(elapsed)+" of "+expected)
 }
@@ -114,14 +114,14 @@ func (k look) spinner(elapsed time.Duration) string {
 }
 
 // scrolled is the line that an event leaves behind above the stages that run,
-// or "". r is the event's stage, if known says that it ran.
-func scrolled(e report.Event, r running, known bool, verbose bool, k look) string {
+// or "". r is the event's stage, if known says that it ran. Prose is wrapped.
+func scrolled(e report.Event, r running, known bool, columns int, verbose bool, k look) string {
 	ended := func(sgr, mark, how string) string {
 		title := r.title
 		if !known {
 			title = oneLine(e.Message)
 		}
-		return k.paint(sgr, mark) + " " + labelled(e.Stage, title+" "+k.paint(dim, how+Elapsed(e.Elapsed)))
+		return k.paint(sgr, mark) + " " + labelled(e.Stage, title+" "+k.paint(dim, "("+how+Elapsed(e.Elapsed)+")"))
 	}
 	indent := "  "
 	switch e.Kind {
@@ -134,10 +134,10 @@ func scrolled(e report.Event, r running, known bool, verbose bool, k look) strin
 	case report.StageHit:
 		return k.paint(dim, k.pick("✓", "+")+" "+labelled(e.Stage, oneLine(e.Message)+" (in the store)"))
 	case report.Warning:
-		return k.warning(e.Message)
+		return k.warning(wrap(warningLabel+" "+oneLine(e.Message), columns))
 	case report.Note:
 		if e.Stage == "" {
-			return oneLine(e.Message)
+			return wrap(oneLine(e.Message), columns)
 		}
 		return indent + labelled(e.Stage, oneLine(e.Message))
 	case report.StageProgress:

@@ -40,9 +40,13 @@ func (k look) pick(unicode, ascii string) string {
 	return ascii
 }
 
-func (k look) warning(message string) string {
-	return k.paint(yellow, "warning:") + " " + oneLine(message)
+// warning colours a line that begins with warningLabel.
+func (k look) warning(line string) string {
+	return k.paint(yellow, warningLabel) + strings.TrimPrefix(line, warningLabel)
 }
+
+// warningLabel is how a line begins that the user should not overlook.
+const warningLabel = "warning:"
 
 // nameWidth is the width of the column of stage names, in cells.
 const nameWidth = 10
@@ -86,6 +90,33 @@ func (k look) fit(s string, width int) string {
 		return strings.Repeat(".", max(0, width))
 	}
 	return strings.TrimRight(pb.StripString(s, width-cells(more)), " ") + more
+}
+
+// wrap breaks prose at spaces into lines of less than columns cells, all but the
+// first indented. A text that is indented itself is a command to copy and stays
+// as it is. It must not be coloured.
+func wrap(s string, columns int) string {
+	const indent = "  "
+	if strings.HasPrefix(s, indent) || cells(s) < columns {
+		return s
+	}
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Fields(s) {
+		n := cells(word)
+		switch {
+		case i == 0:
+		case used+1+n < columns:
+			b.WriteByte(' ')
+			used++
+		default:
+			b.WriteString("\n" + indent)
+			used = cells(indent)
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
 }
 
 // Elapsed writes a duration as people do: "0.4s", "12s", "3m05s", "1h02m".

@@ -135,7 +135,7 @@ type quiet struct {
 
 func (q *quiet) Emit(e report.Event) {
 	if e.Kind == report.Warning {
-		q.say(q.look.warning(e.Message))
+		q.say(q.look.warning(warningLabel + " " + oneLine(e.Message)))
 	}
 }
 
