@@ -23,12 +23,12 @@ var rows = [][]string{
 	{"builder"},
 	{"builder/spec"},
 	{"builder/stages"}, // each folder below it is a package of its own here
-	{"builder/internal/bake"},
+	{"builder/internal/bake", "builder/media"}, // a medium is told apart by builder/iso
 	{"builder/kube", "builder/hypervisor", "builder/guest", "builder/iso", "builder/disk", "builder/box", "builder/answerfile",
 		"builder/publish", "builder/schedule", "images"},
-	{"builder/internal/engine"},
+	{"builder/internal/engine", "builder/internal/fetch"},
 	{"builder/lock", "builder/quirks", "builder/stage", "builder/internal/cas", "builder/internal/exec",
-		"builder/internal/wait", "builder/internal/atomicfile", "builder/internal/golden", "builder/internal/capacity", "builder/internal/fetch"},
+		"builder/internal/wait", "builder/internal/atomicfile", "builder/internal/golden", "builder/internal/capacity"},
 	{"builder/fault", "builder/report"},
 	{"templates", "scripts"},
 }

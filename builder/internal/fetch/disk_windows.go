@@ -1,0 +1,12 @@
+package fetch
+
+import (
+	"errors"
+
+	"golang.org/x/sys/windows"
+)
+
+// isDiskFull knows Windows' own two errors.
+func isDiskFull(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
+}

@@ -1,0 +1,45 @@
+package fetch
+
+import (
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/wbox-dev/wbox/builder/fault"
+)
+
+// maxRedirects is what browsers allow, more or less.
+const maxRedirects = 10
+
+// newTransport has the environment's proxy and never unpacks what it gets.
+func newTransport() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 20 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		TLSHandshakeTimeout:   20 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true,
+		// A Client makes one of these for each Get: nothing is kept open after it.
+		DisableKeepAlives: true,
+	}
+}
+
+// checkRedirect refuses circles, long chains and the way from https to http.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	refuse := func(why string) error {
+		return &fault.Problem{Class: fault.Network, Why: why, Fix: "check the URL, and whether a proxy or a login page is in between"}
+	}
+	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return refuse("the server redirects from https to " + req.URL.Scheme + ", which is refused (" + Redact(req.URL.String()) + ")")
+	}
+	for _, v := range via {
+		if v.URL.String() == req.URL.String() {
+			return refuse("the server redirects in a circle (" + Redact(req.URL.String()) + ")")
+		}
+	}
+	if len(via) >= maxRedirects {
+		return refuse("the server redirects again and again")
+	}
+	return nil
+}
