@@ -15,6 +15,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/lock"
 )
 
 // Entry is a box to be offered.
@@ -184,8 +185,8 @@ func fileSum(ctx context.Context, path string) (string, error) {
 }
 
 // Foreign returns the names in an output folder that are not ours, sorted:
-// anything but a catalog, boxes, their manifests, and files of a run at work or
-// killed, which begin with ".wbox". A folder that does not exist holds nothing.
+// anything but a catalog, a lock, boxes, their manifests, and files of a run at
+// work or killed, which begin with ".wbox". A folder that does not exist holds nothing.
 func Foreign(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -201,6 +202,10 @@ func Foreign(dir string) ([]string, error) {
 			out = append(out, name)
 		case name == CatalogFile:
 			if _, err := readCatalog(filepath.Join(dir, name)); err != nil {
+				out = append(out, name)
+			}
+		case name == lock.FileName:
+			if _, err := lock.Read(filepath.Join(dir, name)); err != nil {
 				out = append(out, name)
 			}
 		case ownFile.MatchString(name), strings.HasPrefix(name, ".wbox"):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/golden"
+	"github.com/wbox-dev/wbox/builder/lock"
 )
 
 func entry(box, version string) Entry {
@@ -185,6 +186,19 @@ func TestForeign(t *testing.T) {
 	got, err := Foreign(dir)
 	if want := "1.37.2.0-libvirt.box a-1.2.3.0-libvirt.box catalog.json notes.txt x.box"; err != nil || strings.Join(got, " ") != want {
 		t.Errorf("got %q, %v", got, err)
+	}
+	data, err := lock.New(nil, nil, nil).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	withLock := t.TempDir()
+	for _, content := range []string{string(data), "Dear wbox"} {
+		if err := os.WriteFile(filepath.Join(withLock, lock.FileName), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Foreign(withLock); err != nil || (len(got) == 0) != (content == string(data)) {
+			t.Errorf("a lock that says %.30q: %q, %v", content, got, err)
+		}
 	}
 	if got, err := Foreign(filepath.Join(dir, "none")); err != nil || got != nil {
 		t.Errorf("no folder: %q, %v", got, err)
