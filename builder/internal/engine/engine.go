@@ -6,6 +6,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -241,17 +242,25 @@ func (b *build) ensureInputs(ctx context.Context, n *node) error {
 // key works out a stage's key; it makes the results whose content is in it.
 func (b *build) key(ctx context.Context, n *node) (keyed, error) {
 	d := keyDoc{Schema: keySchema, Stage: n.Name(), Fingerprint: n.Fingerprint(), Inputs: map[string]string{}}
+	var unknown error // in a plan: an input whose content is yet to be made
 	for _, in := range n.Inputs() {
 		v := in.Digest
 		if in.From != "" {
 			var err error
-			if v, err = b.value(ctx, in.From, in.Output); err != nil {
+			v, err = b.value(ctx, in.From, in.Output)
+			switch {
+			case errors.Is(err, errUnknown):
+				unknown, v = err, unknownInput+in.From
+			case err != nil:
 				return keyed{}, err
 			}
 		}
 		d.Inputs[in.Name] = v
 	}
 	key, doc, err := makeKey(d)
+	if err == nil && unknown != nil {
+		return keyed{doc: doc}, unknown
+	}
 	return keyed{key, doc}, err
 }
 

@@ -36,14 +36,22 @@ func makeKey(d keyDoc) (key string, doc []byte, err error) {
 	if err := dec.Decode(&v); err != nil {
 		return "", nil, fmt.Errorf("making the key: %w", err)
 	}
-	canonical, err := json.Marshal(v)
-	if err != nil {
-		return "", nil, fmt.Errorf("making the key: %w", err)
+	if key, err = hashKey(v); err != nil {
+		return "", nil, err
 	}
-	sum := sha256.Sum256(canonical)
 	doc, err = json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return "", nil, fmt.Errorf("making the key: %w", err)
 	}
-	return hex.EncodeToString(sum[:]), append(doc, '\n'), nil
+	return key, append(doc, '\n'), nil
+}
+
+// hashKey is the hash of a key's untyped JSON.
+func hashKey(v any) (string, error) {
+	canonical, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("making the key: %w", err)
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:]), nil
 }

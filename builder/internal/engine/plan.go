@@ -10,6 +10,10 @@ import (
 // errUnknown says that a key depends on content that is yet to be made.
 var errUnknown = errors.New("not made yet")
 
+// unknownInput stands, with the maker's name after it, for an input in the key
+// of a plan whose content is yet to be made.
+const unknownInput = "unknown:"
+
 // Status says what a build would do about a stage.
 type Status string
 
@@ -27,6 +31,7 @@ type Planned struct {
 	Status Status
 	Key    string // empty where it depends on content that is yet to be made
 	Why    string // for people
+	doc    []byte // what the key is made of, as far as it is known
 }
 
 // Plan says what Build would do, without doing it, in the given order.
@@ -54,6 +59,7 @@ func (b *build) plan(ctx context.Context, n *node) (Planned, error) {
 		return p, nil
 	}
 	k, err := n.key(ctx)
+	p.doc = k.doc
 	switch {
 	case errors.Is(err, errUnknown):
 		p.Status, p.Why = Miss, "depends on content that is yet to be made"
