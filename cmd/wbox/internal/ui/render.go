@@ -13,6 +13,9 @@ import (
 // right of what they belong to can't be read.
 const widest = 110
 
+// leastText is how many cells of a text are worth showing.
+const leastText = 8
+
 // lines renders the stages that run, one line each, for a terminal of that
 // many columns. No line reaches the last column: some terminals wrap there.
 func (s *state) lines(columns int, now time.Time, k look) []string {
@@ -37,16 +40,14 @@ func (r running) line(width int, now time.Time, k look) string {
 	}
 	left := pad(k.fit(r.name, nameWidth), nameWidth)
 	times := r.times(elapsed, width, k)
-	bar := r.bar(width, k)
 	room := width - cells(spin) - 1 - nameWidth - 1 - 1 - cells(times)
-	if bar != "" {
-		room -= cells(bar) + 2
+	bar := r.bar(width, k)
+	if rest := room - cells(bar) - 1; bar != "" && rest >= leastText {
+		room, bar = rest, " "+bar
+	} else {
+		bar = ""
 	}
-	line := k.paint(cyan, spin) + " " + left + " " + pad(k.fit(r.text(room), room), room)
-	if bar != "" {
-		line += "  " + bar
-	}
-	return line + " " + k.paint(dim, times)
+	return k.paint(cyan, spin) + " " + left + " " + pad(k.fit(r.text(room), room), room) + bar + " " + k.paint(dim, times)
 }
 
 // text is what a running stage does: its title and its latest progress, the
@@ -70,7 +71,7 @@ func (r running) times(elapsed time.Duration, width int, k look) string {
 	if r.expected > 0 {
 		expected = "~" + clock(max(r.expected, time.Second))
 	}
-	return fmt.Sprintf("%15s", clock(elapsed)+" of "+expected)
+	return fmt.Sprintf("%6s of %s", clock(elapsed), expected)
 }
 
 // bar is how much of what is counted is done, with a bar where there is room.
@@ -116,23 +117,30 @@ func (k look) spinner(elapsed time.Duration) string {
 // scrolled is the line that an event leaves behind above the stages that run,
 // or "". r is the event's stage, if known says that it ran. Prose is wrapped.
 func scrolled(e report.Event, r running, known bool, columns int, verbose bool, k look) string {
+	// ended is one line, whatever the width: "<mark> <name> <title> (<how>)".
 	ended := func(sgr, mark, how string) string {
 		title := r.title
 		if !known {
 			title = oneLine(e.Message)
 		}
-		return k.paint(sgr, mark) + " " + labelled(e.Stage, title+" "+k.paint(dim, "("+how+Elapsed(e.Elapsed)+")"))
+		mark += " "
+		how = " (" + how + ")"
+		title = labelled(e.Stage, k.fit(title, max(leastText, columns-1-cells(mark+labelled(e.Stage, how)))))
+		if sgr == dim {
+			return k.paint(dim, mark+title+how)
+		}
+		return k.paint(sgr, mark) + title + k.paint(dim, how)
 	}
 	indent := "  "
 	switch e.Kind {
 	case report.StageDone:
-		return ended(green, k.pick("✓", "+"), "")
+		return ended(green, k.pick("✓", "+"), Elapsed(e.Elapsed))
 	case report.StageFailed:
-		return ended(red, k.pick("✗", "x"), "failed after ")
+		return ended(red, k.pick("✗", "x"), "failed after "+Elapsed(e.Elapsed))
 	case report.StageStopped:
-		return ended(yellow, "-", "stopped after ")
+		return ended(yellow, "-", "stopped after "+Elapsed(e.Elapsed))
 	case report.StageHit:
-		return k.paint(dim, k.pick("✓", "+")+" "+labelled(e.Stage, oneLine(e.Message)+" (in the store)"))
+		return ended(dim, k.pick("✓", "+"), "in the store")
 	case report.Warning:
 		return k.warning(wrap(warningLabel+" "+oneLine(e.Message), columns))
 	case report.Note:
