@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
-
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/report"
 )
@@ -22,7 +20,7 @@ type dirSource struct {
 	opts Options
 }
 
-// newDir returns the source of a folder.
+// newDir returns the source of a folder: a source tree, or programs.
 func newDir(text string, opts Options) (Source, error) {
 	st, err := os.Stat(text)
 	switch {
@@ -33,15 +31,18 @@ func newDir(text string, opts Options) (Source, error) {
 	case !st.IsDir():
 		return nil, versionProblem(field, text, "is a file, not a folder", "give the folder that holds kubelet.exe")
 	}
+	if isSourceTree(text) {
+		return &checkoutSource{path: text, opts: opts}, nil
+	}
+	if opts.Linux || opts.Debug {
+		return nil, versionProblem(field, text, "holds programs that are ready: --linux and --debug need the source", "give a source tree, a git ref or a release")
+	}
 	return &dirSource{path: text, opts: opts}, nil
 }
 
 // Resolve verifies and hashes what the folder holds and finds out its version.
 // All that is wrong with the folder is reported together.
 func (d *dirSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) {
-	if err := d.refuseSourceTree(); err != nil {
-		return Ref{}, err
-	}
 	found, err := d.programs()
 	if err != nil {
 		return Ref{}, err
@@ -177,18 +178,6 @@ func (d *dirSource) base(missing []string) (*moduleSource, error) {
 	}
 	base.programs = missing
 	return base, nil
-}
-
-// refuseSourceTree refuses a checkout of Kubernetes, which can't be compiled
-// yet. It is refused even with a kubelet.exe in it: which of the two is meant
-// would be a guess.
-func (d *dirSource) refuseSourceTree() error {
-	data, err := os.ReadFile(filepath.Join(d.path, "go.mod"))
-	if err != nil || modfile.ModulePath(data) != mainModule {
-		return nil
-	}
-	return versionProblem(field, d.path, "is a source tree of Kubernetes, and compiling one is not supported yet",
-		"give a release (v1.37.2), or a folder with nothing but the .exe files, such as its _output/local/bin/windows/amd64")
 }
 
 func exes(programs []string) []string {

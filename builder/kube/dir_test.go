@@ -140,10 +140,6 @@ func TestDirRefuses(t *testing.T) {
 			write(d, "kubelet.exe", "MZ")
 			write(d, "kubeadm.exe", "<html>")
 		}, "", []string{"kubelet.exe: is refused: its 2 bytes", "kubeadm.exe: is refused: it is an HTML page", "lacks kube-log-runner.exe, kube-proxy.exe;"}},
-		"source tree": {func(d string) {
-			copyTo(d, Programs()...)
-			write(d, "go.mod", "module k8s.io/kubernetes\n")
-		}, "", []string{"source tree", "not supported yet"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -46,5 +46,5 @@ func copyFile(from, to string) error {
 }
 
 func sortBinaries(bins []Binary) {
-	slices.SortFunc(bins, func(a, b Binary) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(bins, func(a, b Binary) int { return strings.Compare(a.File, b.File) })
 }

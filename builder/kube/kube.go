@@ -26,7 +26,7 @@ func Programs() []string { return []string{KubeLogRunner, KubeProxy, Kubeadm, Ku
 // Ref is a resolved request: everything that decides which bytes come out.
 // It is JSON in keys, locks and manifests.
 type Ref struct {
-	Source    string            `json:"source"`               // "module" or "dir"
+	Source    string            `json:"source"`               // "module", "dir", "git", "checkout", "release", "ci" or "url"
 	Version   string            `json:"version"`              // as --version prints it, such as "v1.37.2"
 	Commit    string            `json:"commit,omitempty"`     // full hex, empty where unknown
 	BuildDate string            `json:"build_date,omitempty"` // RFC 3339 in UTC, empty where unknown
@@ -39,7 +39,7 @@ type Ref struct {
 // Binary is one program of Bits.
 type Binary struct {
 	Name   string `json:"name"`   // such as "kubelet"
-	File   string `json:"file"`   // base name, such as "kubelet.exe"
+	File   string `json:"file"`   // base name, such as "kubelet.exe", or "kubelet" for Linux
 	SHA256 string `json:"sha256"` // hex
 	Size   int64  `json:"size"`   // bytes
 	From   string `json:"from"`   // where it came from, for people
@@ -48,7 +48,7 @@ type Binary struct {
 // Bits are the binaries of one Ref, lying in one folder.
 type Bits struct {
 	Ref      Ref      `json:"ref"`
-	Binaries []Binary `json:"binaries"` // sorted by name
+	Binaries []Binary `json:"binaries"` // sorted by file name
 }
 
 // Source gets Kubernetes from one kind of place.

@@ -20,13 +20,18 @@ type Options struct {
 	CacheDir string   // a folder of ours that outlives the run (wine's files); empty: wine isn't used
 	Go       string   // the go command; empty: the one in PATH
 	Env      []string // more environment for the go command, "KEY=value", such as "GOPROXY=off"
+	GitURL   string   // the repository of refs that name none; default DefaultGitURL
+	BaseURL  string   // where releases and CI builds are published; default DefaultBaseURL
+	Prefer   string   // Prebuilt: take a plain release as it was published; default: compile it
 	Linux    bool     // also kubelet, kubeadm and kubectl for linux/amd64, of the same ref
 	Debug    bool     // compile without optimisation and with symbols, as the official DBG=1 does
 	Parallel int      // packages compiled at once; 0: as many as the go command thinks right
 }
 
-// accepted lists what --k8s takes today; it ends every refusal.
-const accepted = "give a release (v1.37.2) or a folder with kubelet.exe (./bin)"
+// accepted lists what --k8s takes; it ends every refusal of something that is
+// nothing of it.
+const accepted = "give a release (v1.37.2, 1.37, stable), a CI build (ci/latest), a git ref (master, pull/12345, a commit, git:REPOSITORY@REF), " +
+	"a URL, or a folder with kubelet.exe or a source tree (./bin)"
 
 // folderForm is the name of the form that is a path.
 const folderForm = "a folder"
@@ -35,7 +40,7 @@ const folderForm = "a folder"
 type form struct {
 	name    string
 	matches func(text string) bool
-	// source makes the Source; nil: known, but not supported yet.
+	// source makes the Source, or says why what looks like it is refused.
 	source func(text string, opts Options) (Source, error)
 }
 
@@ -44,38 +49,70 @@ type form struct {
 // "./" before it.
 func forms() []form {
 	match := func(re string) func(string) bool { return regexp.MustCompile(re).MatchString }
+	refuse := func(why, fix string) func(string, Options) (Source, error) {
+		return func(text string, _ Options) (Source, error) { return nil, versionProblem(field, text, why, fix) }
+	}
 	return []form{
-		{name: "a URL", matches: match(`^[A-Za-z][A-Za-z0-9+.-]*://`)},
-		{name: "a git ref", matches: match(`^git:|^(master|main|release-\d+\.\d+)$|^[0-9a-f]{7,40}$`)},
-		{name: "a pull request", matches: match(`^pull/\d+`)},
-		{name: "a CI build", matches: match(`^(ci|ci-cross)/`)},
-		{name: "a release marker", matches: match(`^(release/.*|(stable|latest)(-\d+(\.\d+)?)?)$`)},
-		{name: "a minor version", matches: match(`^v?\d+\.\d+$`)},
-		{name: "a release", matches: match(`^v?\d+\.\d+\.\d+`), source: newModule},
-		{name: folderForm, matches: looksLikePath, source: newDir},
+		{"a git ref", match(`^git:`), newGitURL},
+		{"a git URL", match(`^(ssh|git|git\+ssh)://|^https?://.*\.git(@.*)?$`), refuse("is a git repository, of which no ref is named", "write it as git:REPOSITORY@REF")},
+		{"a URL", match(`^[A-Za-z][A-Za-z0-9+.-]*://`), newURL},
+		{"a fast CI build", match(`^ci/(latest-fast|fast/.*)$`), refuse("has no Windows binaries: the fast build is for linux/amd64 alone", "use ci/latest")},
+		{"a retired CI marker", match(`^ci/k8s-`), refuse("is a marker that is no longer moved", "use ci/latest, or ci/latest-1.37 for a release branch")},
+		{"a cross build", match(`^ci-cross(/.*)?$`), refuse("is no longer published", "use ci/latest, which has all platforms")},
+		{"a stable CI build", match(`^ci/stable`), refuse("does not exist: only releases are stable", "use stable, or ci/latest")},
+		{"a CI build", match(`^ci/`), newCI},
+		{"a pull request", match(`^pull/`), newPull},
+		{"a prebuilt release", match(`^release/`), newPrebuilt},
+		{"a release marker", match(`^(stable|latest)(-1(\.\d+)?)?$`), newMarker},
+		{"a minor version", match(`^v?1\.\d+$`), newMinor},
+		{"a release", match(`^v?\d+\.\d+\.\d+`), newRelease},
+		{"a branch", match(`^(master|main|release-1\.\d+)$`), newGitRef},
+		{"a commit", match(`^[0-9a-f]{7,40}$`), newGitRef},
+		{folderForm, looksLikePath, newDir},
 	}
 }
 
-// Parse returns the Source that text asks for: a release such as "v1.37.2" or
-// "1.37.2", or the path of a folder with Windows binaries. It reads no more
-// than whether such a folder exists. Everything else is a *fault.Problem, of
-// class fault.Usage for an empty text and of class fault.Input otherwise, that
-// names what is accepted.
+// Parse returns the Source that text asks for, see the table. It reads no more
+// than what a folder holds. What can't be meant is a *fault.Problem, of class
+// fault.Usage for an empty text and of class fault.Input otherwise, that names
+// what is accepted.
 func Parse(text string, opts Options) (Source, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, &fault.Problem{Class: fault.Usage, Field: field, Why: "is empty", Fix: accepted}
 	}
 	for _, f := range forms() {
-		switch {
-		case !f.matches(text):
-		case f.source == nil:
-			return nil, versionProblem(field, text, "looks like "+f.name+", which is not supported yet", accepted)
-		default:
-			return f.source(text, opts)
+		if !f.matches(text) {
+			continue
 		}
+		src, err := f.source(text, opts)
+		if err != nil {
+			return nil, err
+		}
+		return src, nil
 	}
 	return nil, versionProblem(field, text, "is neither a version nor a folder that exists", accepted)
+}
+
+// newPull returns the source of a pull request of Kubernetes' own repository.
+func newPull(text string, opts Options) (Source, error) {
+	if !regexp.MustCompile(`^pull/[1-9]\d*(/head|/merge)?$`).MatchString(text) {
+		return nil, versionProblem(field, text, "names no pull request", "write pull/12345, or pull/12345/merge for its merge into the branch")
+	}
+	return newGitRef(text, opts)
+}
+
+// newRelease returns the source of a release: compiled from its module, or as
+// it was published.
+func newRelease(text string, opts Options) (Source, error) {
+	m, err := parseModule(field, text, opts)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Prefer == Prebuilt {
+		return &bucketSource{text: text, kind: release, version: m.version, opts: opts}, prebuiltOnly(text, opts)
+	}
+	return m, nil
 }
 
 // looksLikePath says whether text can only be meant as a path, or is one.
@@ -85,15 +122,6 @@ func looksLikePath(text string) bool {
 	}
 	_, err := os.Stat(text)
 	return err == nil
-}
-
-// newModule returns the source of a release.
-func newModule(text string, opts Options) (Source, error) {
-	m, err := parseModule(field, text, opts)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }
 
 // parseModule returns the source of the release that a flag names.

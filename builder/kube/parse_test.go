@@ -25,6 +25,8 @@ func TestParse(t *testing.T) {
 		text    string
 		version string // of a module
 		dir     string
+		git     string // repository and ref
+		marker  string // kind and marker or version
 		class   fault.Class
 		says    string // part of the refusal
 	}{
@@ -43,17 +45,43 @@ func TestParse(t *testing.T) {
 		{text: "v1.37.2+k3s1", class: fault.Input, says: "metadata"},
 		{text: "v2.0.0", class: fault.Input, says: "begin with v1"},
 		{text: "v1.13.0", class: fault.Input, says: "older than v1.29.0"},
-		{text: "1.37", class: fault.Input, says: "a minor version, which is not supported yet"},
-		{text: "stable", class: fault.Input, says: "not supported yet"},
-		{text: "stable-1.36", class: fault.Input, says: "not supported yet"},
-		{text: "latest", class: fault.Input, says: "not supported yet"},
-		{text: "ci/latest", class: fault.Input, says: "a CI build"},
-		{text: "ci/v1.38.0-alpha.1.5+0123abcd", class: fault.Input, says: "a CI build"},
-		{text: "git:https://example.com/k.git@main", class: fault.Input, says: "a git ref"},
-		{text: "master", class: fault.Input, says: "a git ref"},
-		{text: "0123abcd", class: fault.Input, says: "a git ref"},
-		{text: "pull/12345", class: fault.Input, says: "a pull request"},
-		{text: "https://example.com/kubelet.exe", class: fault.Input, says: "a URL"},
+		{text: "1.37", marker: "release/stable-1.37"},
+		{text: "v1.36", marker: "release/stable-1.36"},
+		{text: "stable", marker: "release/stable"},
+		{text: "stable-1.36", marker: "release/stable-1.36"},
+		{text: "latest", marker: "release/latest"},
+		{text: "release/latest-1", marker: "release/latest-1"},
+		{text: "release/v1.37.2", marker: "release/v1.37.2"},
+		{text: "ci/latest", marker: "ci/latest"},
+		{text: "ci/latest-1.37", marker: "ci/latest-1.37"},
+		{text: "ci/v1.38.0-alpha.1.5+0123abcd", marker: "ci/v1.38.0-alpha.1.5+0123abcd"},
+		{text: "ci/1.38.0-alpha.1.5+0123abcd", marker: "ci/v1.38.0-alpha.1.5+0123abcd"},
+		{text: "ci/v1.38.0-alpha.1", class: fault.Input, says: "no commit"},
+		{text: "ci/v1.13.0-alpha.1.5+0123abcd", class: fault.Input, says: "older than v1.29.0"},
+		{text: "ci/banana", class: fault.Input, says: "is no CI build"},
+		{text: "ci/stable", class: fault.Input, says: "only releases are stable"},
+		{text: "ci/latest-fast", class: fault.Input, says: "linux/amd64 alone"},
+		{text: "ci/fast/v1.38.0", class: fault.Input, says: "linux/amd64 alone"},
+		{text: "ci/k8s-master", class: fault.Input, says: "no longer moved"},
+		{text: "ci-cross/latest", class: fault.Input, says: "no longer published"},
+		{text: "git:https://example.com/k.git@main", git: "https://example.com/k.git main"},
+		{text: "git:git@example.com:you/k.git@fix/1", git: "git@example.com:you/k.git fix/1"},
+		{text: "git:git@example.com:you/k.git", git: "git@example.com:you/k.git HEAD"},
+		{text: "git:ssh://git@example.com/k", git: "ssh://git@example.com/k HEAD"},
+		{text: "git:../kubernetes@v1.37.2", git: "../kubernetes v1.37.2"},
+		{text: "master", git: DefaultGitURL + " master"},
+		{text: "release-1.37", git: DefaultGitURL + " release-1.37"},
+		{text: "0123abcd", git: DefaultGitURL + " 0123abcd"},
+		{text: "pull/12345", git: DefaultGitURL + " pull/12345"},
+		{text: "pull/12345/merge", git: DefaultGitURL + " pull/12345/merge"},
+		{text: "pull/0", class: fault.Input, says: "names no pull request"},
+		{text: "pull/1/2", class: fault.Input, says: "names no pull request"},
+		{text: "git:", class: fault.Input, says: "names no git repository"},
+		{text: "git:--upload-pack=x@main", class: fault.Input, says: "names no git repository"},
+		{text: "git:ext::sh@main", class: fault.Input, says: "names no git repository"},
+		{text: "git:k@a..b", class: fault.Input, says: "names no git ref"},
+		{text: "git:k@-x", class: fault.Input, says: "names no git ref"},
+		{text: "https://example.com/k.git", class: fault.Input, says: "write it as git:"},
 		{text: "./nowhere", class: fault.Input, says: "does not exist"},
 		{text: `C:\nowhere`, class: fault.Input, says: "does not exist"},
 		{text: "kubelet.exe", class: fault.Input, says: "is a file"},
@@ -76,6 +104,14 @@ func TestParse(t *testing.T) {
 			case *moduleSource:
 				if s.version != tt.version {
 					t.Errorf("got the module %s, want %+v", s.version, tt)
+				}
+			case *gitSource:
+				if s.remote+" "+s.ref != tt.git {
+					t.Errorf("got the ref %s of %s, want %+v", s.ref, s.remote, tt)
+				}
+			case *bucketSource:
+				if s.kind+"/"+s.marker+s.version != tt.marker {
+					t.Errorf("got the build %s/%s%s, want %+v", s.kind, s.marker, s.version, tt)
 				}
 			case *dirSource:
 				if s.path != tt.dir {

@@ -26,10 +26,20 @@ type tree struct {
 	guessed bool     // the tags come from our table
 }
 
-// readTree reads the Kubernetes source in dir, unpacked from its module.
-func readTree(dir, ver string) (*tree, error) {
-	path := filepath.Join(dir, "go.mod")
-	data, err := os.ReadFile(path)
+// fileReader reads a file of a tree by its path in it, with slashes.
+type fileReader func(name string) ([]byte, error)
+
+// inDir reads the files of a tree in a folder.
+func inDir(dir string) fileReader {
+	return func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
+}
+
+// readTree reads the Kubernetes source in dir.
+func readTree(dir, ver string) (*tree, error) { return readTreeFrom(inDir(dir), ver) }
+
+// readTreeFrom reads what a Kubernetes source says of itself.
+func readTreeFrom(read fileReader, ver string) (*tree, error) {
+	data, err := read("go.mod")
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +63,12 @@ func readTree(dir, ver string) (*tree, error) {
 	if len(t.staging) == 0 {
 		return nil, errors.New("its go.mod names no staging modules")
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, ".go-version")); err == nil {
+	if data, err := read(".go-version"); err == nil {
 		if v := strings.TrimSpace(string(data)); regexp.MustCompile(`^1\.\d+(\.\d+|rc\d+)?$`).MatchString(v) {
 			t.pinned = "go" + v
 		}
 	}
-	script, err := os.ReadFile(filepath.Join(dir, "hack", "lib", "golang.sh"))
+	script, err := read("hack/lib/golang.sh")
 	if err == nil {
 		t.tags = buildTags(string(script))
 	}

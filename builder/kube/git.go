@@ -1,0 +1,155 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wbox-dev/wbox/builder/fault"
+)
+
+// gitTool is the user's git. It runs with the user's credentials, proxies and
+// URL rewrites, but never asks, never runs hooks and never tidies up.
+type gitTool struct {
+	dir   string   // the working folder; empty for this process's own
+	env   []string // more environment
+	extra []string // Options.Env
+	conf  [][2]string
+}
+
+// newGit returns a git with the settings that all calls share. A missing or
+// too old git is a *fault.Problem of class fault.Host.
+func newGit(ctx context.Context, opts Options) (*gitTool, error) {
+	g := &gitTool{extra: opts.Env, conf: [][2]string{
+		{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"}, {"core.autocrlf", "false"},
+		{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"protocol.version", "2"}, {"advice.detachedHead", "false"},
+		{"http.lowSpeedLimit", "1000"}, {"http.lowSpeedTime", "60"},
+	}}
+	out, err := g.run(ctx, "version")
+	if err != nil {
+		return nil, err
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(string(out), "git version %d.%d", &major, &minor); err != nil || major < 2 || (major == 2 && minor < 31) {
+		return nil, &fault.Problem{Class: fault.Host, Field: "git", Value: firstLine(string(out)), Why: "is too old", Fix: "install git 2.31 or newer"}
+	}
+	return g, nil
+}
+
+// in returns a copy that works in dir, with more environment.
+func (g *gitTool) in(dir string, env ...string) *gitTool {
+	c := *g
+	c.dir, c.env = dir, append(slices.Clone(g.env), env...)
+	return &c
+}
+
+// with returns a copy with one more setting. It is handed over in the
+// environment, so that what git starts itself has it too.
+func (g *gitTool) with(key, value string) *gitTool {
+	c := *g
+	c.conf = append(slices.Clone(g.conf), [2]string{key, value})
+	return &c
+}
+
+// run calls git and returns its standard output.
+func (g *gitTool) run(ctx context.Context, args ...string) ([]byte, error) {
+	return command{argv: append([]string{"git"}, args...), dir: g.dir, env: g.environ(os.Environ())}.run(ctx)
+}
+
+// text is run for one line of output.
+func (g *gitTool) text(ctx context.Context, args ...string) (string, error) {
+	out, err := g.run(ctx, args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// environ is the environment of git: nothing that would point it to another
+// repository or index than we say.
+func (g *gitTool) environ(base []string) []string {
+	var env []string
+	ssh := false
+	for _, kv := range append(slices.Clone(base), g.extra...) {
+		key, _, _ := strings.Cut(kv, "=")
+		switch key {
+		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+			"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_TRACE", "GIT_EXTERNAL_DIFF":
+			continue
+		case "GIT_SSH_COMMAND", "GIT_SSH":
+			ssh = true
+		}
+		env = append(env, kv)
+	}
+	env = append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_COUNT="+strconv.Itoa(len(g.conf)))
+	if !ssh {
+		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	}
+	for i, c := range g.conf {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, c[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, c[1]))
+	}
+	return append(env, g.env...)
+}
+
+// gitProblem turns a failure of git into what the user can mend.
+func gitProblem(ctx context.Context, err error, value, doing string) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", doing, ctx.Err())
+	}
+	text := outputOf(err)
+	if text == "" {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	p := &fault.Problem{Class: fault.Failed, Field: field, Value: value, Err: fmt.Errorf("%s: %s", doing, fatalLine(text))}
+	has := func(marks ...string) bool {
+		return slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(text, m) })
+	}
+	switch {
+	case has("No space left on device", "not enough space"):
+		p.Class, p.Field, p.Value, p.Why, p.Fix = fault.Host, "disk", "", "is full", "make room in the store's folder (--store)"
+	case has("Authentication failed", "could not read Username", "could not read Password", "Permission denied (publickey", "terminal prompts disabled"):
+		p.Class, p.Why, p.Fix = fault.Input, "wants credentials, or does not exist", "set up git's credentials for it, or check the name"
+	case has("not appear to be a git repository", "not found", "does not exist", "404"):
+		p.Class, p.Why, p.Fix = fault.Input, "is not a git repository that can be read", "check its URL or path"
+	case has("Could not resolve host", "onnection refused", "onnection timed out", "onnection reset", "unable to access", "early EOF", "hung up", "RPC failed", "Operation too slow", "returned error: 5", "returned error: 429"):
+		p.Class, p.Why, p.Fix = fault.Network, "could not be reached, or broke off", "check the network and run it again"
+	default:
+		p.Why, p.Fix = "could not be read by git", "see what git says"
+	}
+	return p
+}
+
+// fatalLine returns the line in which git says what is wrong.
+func fatalLine(text string) string {
+	for line := range strings.Lines(text) {
+		if hasAnyPrefix(line, "fatal:", "error:", "remote:") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return firstLine(text)
+}
+
+// withoutPassword is a remote as it may be shown.
+func withoutPassword(remote string) string {
+	return regexp.MustCompile(`^([a-z+]+://)[^/@]*@`).ReplaceAllString(remote, "$1")
+}
+
+// gitEnv reads a variable of the environment, one of Options.Env first.
+func gitEnv(opts Options, name string) string {
+	for _, kv := range slices.Backward(opts.Env) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return os.Getenv(name)
+}
+
+// absRemote makes a remote that is a path absolute, since git works elsewhere.
+func absRemote(remote string) (string, error) {
+	if strings.Contains(remote, "://") || regexp.MustCompile(`^[^/\\]{2,}:`).MatchString(remote) {
+		return remote, nil
+	}
+	return filepath.Abs(remote)
+}

@@ -1,0 +1,277 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/cas"
+	"github.com/wbox-dev/wbox/builder/report"
+)
+
+// mirror is one bare repository of ours that all remotes share: the history
+// whole, the files only as far as they were needed. Each remote has its refs
+// under a name of its own, so that two forks with other tags of one name don't
+// meet. It is safe for concurrent processes: refs change under a lock only, and
+// what a checkout fetches on demand changes none.
+type mirror struct {
+	dir    string
+	remote string // as git gets it
+	name   string // of the remote in refs and settings
+	git    *gitTool
+	sink   report.Sink
+}
+
+// openMirror makes the mirror in cacheDir, if need be, for work with one remote.
+func openMirror(ctx context.Context, opts Options, remote string, sink report.Sink) (*mirror, error) {
+	if opts.CacheDir == "" {
+		return nil, errors.New("there is no folder to keep a git mirror in")
+	}
+	dir, err := filepath.Abs(filepath.Join(opts.CacheDir, "git", "mirror.git"))
+	if err != nil {
+		return nil, fmt.Errorf("finding the git mirror: %w", err)
+	}
+	git, err := newGit(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if remote, err = absRemote(remote); err != nil {
+		return nil, fmt.Errorf("finding the git repository: %w", err)
+	}
+	sum := sha256.Sum256([]byte(remote))
+	m := &mirror{dir: dir, remote: remote, name: "r" + hex.EncodeToString(sum[:6]), sink: sink}
+	// The remote lives in the environment: its URL, which may hold a password,
+	// is written nowhere.
+	for _, c := range [][2]string{{"url", remote}, {"promisor", "true"}, {"partialclonefilter", "blob:none"}} {
+		git = git.with("remote."+m.name+"."+c[0], c[1])
+	}
+	m.git = git.with("fetch.writeCommitGraph", "true").in("", "GIT_DIR="+dir)
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
+		return m, nil
+	}
+	if _, err := git.run(ctx, "init", "--quiet", "--bare", "--template=", dir); err != nil {
+		return nil, gitProblem(ctx, err, dir, "making the git mirror")
+	}
+	return m, nil
+}
+
+// lock waits for the right to change refs. Who holds it is the only one who
+// does, so that lock files in the mirror are leftovers of a process that died.
+func (m *mirror) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(m.dir), 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of the git mirror: %w", err)
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		l, err := cas.TryLockFile(m.dir + ".lock")
+		if err != nil {
+			return nil, fmt.Errorf("locking the git mirror: %w", err)
+		}
+		if l != nil {
+			m.removeStaleLocks()
+			return l.Unlock, nil
+		}
+		if first {
+			m.sink.Emit(report.Event{Kind: report.StageProgress, Message: "waiting for another wbox that fetches from git"})
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the git mirror: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// removeStaleLocks removes git's own lock files. A file that can't be removed
+// makes the next fetch fail and be explained.
+func (m *mirror) removeStaleLocks() {
+	for _, at := range []string{"refs", "packed-refs.lock", "config.lock", "HEAD.lock", filepath.Join("objects", "info")} {
+		_ = filepath.WalkDir(filepath.Join(m.dir, at), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
+				_ = os.Remove(path)
+			}
+			return nil
+		})
+	}
+}
+
+// errNoRef says that the remote has no such ref.
+var errNoRef = errors.New("there is no such ref")
+
+// fetch gets refs of the remote, its version tags with them.
+func (m *mirror) fetch(ctx context.Context, refspecs ...string) error {
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	shown := withoutPassword(m.remote)
+	m.sink.Emit(report.Event{Kind: report.StageProgress, Message: "fetching from " + shown})
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", m.name,
+		"+refs/tags/v*:refs/wbox/" + m.name + "/tags/v*"}, refspecs...)
+	_, err = m.git.run(ctx, args...)
+	if err == nil {
+		return nil
+	}
+	if text := outputOf(err); ctx.Err() == nil && strings.Contains(text, "couldn't find remote ref") ||
+		strings.Contains(text, "not our ref") || strings.Contains(text, "unadvertised object") {
+		return errNoRef
+	}
+	return gitProblem(ctx, err, shown, "fetching")
+}
+
+// view makes a repository in dir that sees the mirror's objects and of its refs
+// the one remote's. It never fetches, so that looking for what isn't there is
+// cheap, and git describe sees the tags of that remote alone.
+func (m *mirror) view(ctx context.Context, dir string) (*gitTool, error) {
+	out, err := m.git.run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/wbox/"+m.name+"/")
+	if err != nil {
+		return nil, gitProblem(ctx, err, m.dir, "listing refs")
+	}
+	var refs strings.Builder
+	for line := range strings.Lines(string(out)) {
+		refs.WriteString(strings.Replace(line, "refs/wbox/"+m.name+"/", "refs/", 1))
+	}
+	alternates := filepath.ToSlash(filepath.Join(m.dir, "objects")) + "\n"
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/none\n", "packed-refs": refs.String(), "objects/info/alternates": alternates,
+		"refs/keep": "", "config": "[core]\n\tbare = true\n\trepositoryformatversion = 0\n"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, fmt.Errorf("making a view of the git mirror: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return nil, fmt.Errorf("making a view of the git mirror: %w", err)
+		}
+	}
+	plain := *m.git
+	plain.conf = nil
+	for _, c := range m.git.conf {
+		if !strings.HasPrefix(c[0], "remote.") {
+			plain.conf = append(plain.conf, c)
+		}
+	}
+	plain.env = nil
+	return plain.in("", "GIT_DIR="+dir), nil
+}
+
+// find returns the commit that ref stands for at the remote.
+func (m *mirror) find(ctx context.Context, ref string) (string, error) {
+	if regexp.MustCompile(`^[0-9a-f]{7,64}$`).MatchString(ref) {
+		commit, err := m.findHash(ctx, ref)
+		if !errors.Is(err, errNoRef) {
+			return commit, err
+		}
+	}
+	sum := sha256.Sum256([]byte(ref))
+	asked := "refs/wbox/" + m.name + "/asked/" + hex.EncodeToString(sum[:8])
+	if err := m.fetch(ctx, "+"+remoteRef(ref)+":"+asked); err != nil {
+		return "", err
+	}
+	commit, err := m.git.text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", asked+"^{commit}")
+	if err != nil {
+		return "", gitProblem(ctx, err, ref, "looking for its commit")
+	}
+	return commit, nil
+}
+
+// remoteRef is the name of a ref as the remote knows it.
+func remoteRef(ref string) string {
+	if m := regexp.MustCompile(`^(pull/\d+)(/head|/merge)?$`).FindStringSubmatch(ref); m != nil {
+		if m[2] == "" {
+			m[2] = "/head"
+		}
+		return "refs/" + m[1] + m[2]
+	}
+	return ref
+}
+
+// findHash returns the commit with a full or shortened hash.
+func (m *mirror) findHash(ctx context.Context, hash string) (string, error) {
+	if commit, err := m.lookUp(ctx, hash); !errors.Is(err, errNoRef) {
+		return commit, err
+	}
+	if len(hash) == 40 || len(hash) == 64 { // a server may give it, whatever branch it is on
+		err := m.fetch(ctx, "+"+hash+":refs/wbox/"+m.name+"/asked/"+hash)
+		if err == nil {
+			return m.lookUp(ctx, hash)
+		}
+		if !errors.Is(err, errNoRef) {
+			return "", err
+		}
+	}
+	if err := m.fetch(ctx, "+refs/heads/*:refs/wbox/"+m.name+"/heads/*"); err != nil {
+		return "", err
+	}
+	return m.lookUp(ctx, hash)
+}
+
+// lookUp looks for a hash among the commits of the remote that are here.
+func (m *mirror) lookUp(ctx context.Context, hash string) (string, error) {
+	dir, err := os.MkdirTemp("", "wbox-view-")
+	if err != nil {
+		return "", fmt.Errorf("making a view of the git mirror: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	view, err := m.view(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	out, err := view.run(ctx, "rev-parse", "--disambiguate="+hash)
+	if err != nil {
+		return "", gitProblem(ctx, err, hash, "looking for it")
+	}
+	var commits []string
+	for _, id := range strings.Fields(string(out)) {
+		if kind, err := view.text(ctx, "cat-file", "-t", id); err != nil || kind != "commit" {
+			continue
+		}
+		// Another remote's commit is not this one's.
+		if ref, err := view.text(ctx, "for-each-ref", "--count=1", "--contains="+id); err == nil && ref != "" {
+			commits = append(commits, id)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("looking for %s: %w", hash, ctx.Err())
+	case len(commits) == 0:
+		return "", errNoRef
+	case len(commits) > 1:
+		return "", &fault.Problem{Class: fault.Input, Field: field, Value: hash, Why: "stands for " + strings.Join(commits, " and for "), Fix: "write more of it"}
+	}
+	return commits[0], nil
+}
+
+// read returns a reader of the files of a commit; what isn't here is fetched.
+func (m *mirror) read(ctx context.Context, commit string) fileReader {
+	return func(name string) ([]byte, error) { return m.git.run(ctx, "cat-file", "blob", commit+":"+name) }
+}
+
+// checkOut writes the files of a commit into dir, with an index of its own
+// beside it: no work tree is known to the mirror, so that any number can be
+// made and dropped at once.
+func (m *mirror) checkOut(ctx context.Context, commit, dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("making a folder for the source: %w", err)
+	}
+	git := m.git.in(dir, "GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+dir+".index")
+	defer os.Remove(dir + ".index")
+	if _, err := git.run(ctx, "read-tree", "--reset", "-u", commit); err != nil {
+		return gitProblem(ctx, err, commit, "writing the files of the commit")
+	}
+	return nil
+}
