@@ -15,6 +15,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"unicode"
@@ -46,7 +47,7 @@ type Lock struct {
 
 // Input is one external input.
 type Input struct {
-	Digest string `yaml:"digest"`           // "sha256:…" or a Go module's "h1:…"
+	Digest string `yaml:"digest"`           // see IsDigest
 	Size   int64  `yaml:"size,omitempty"`   // bytes, 0 where unknown
 	Source string `yaml:"source,omitempty"` // where it was found, for people: a file's name, a URL
 }
@@ -88,14 +89,15 @@ func (l *Lock) Encode() ([]byte, error) {
 const largest = 4 << 20
 
 // Read reads a lock from a file. A file that does not exist is no lock and no
-// error: nil, nil. One that is none is a *fault.Problem of class fault.Usage.
+// error: nil, nil. One that can't be opened is a *fault.Problem of class
+// fault.Host, one that is no lock one of class fault.Usage.
 func Read(path string) (*Lock, error) {
 	f, err := os.Open(path)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, os.ErrNotExist), err != nil && !isFolder(filepath.Dir(path)):
 		return nil, nil
 	case err != nil:
-		return nil, unreadable(path, err)
+		return nil, &fault.Problem{Class: fault.Host, Field: "lock", Value: path, Why: "can't be read", Err: err, Fix: "name another with --lock FILE"}
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, largest+1))
@@ -109,12 +111,21 @@ func Read(path string) (*Lock, error) {
 	return l, nil
 }
 
+func isFolder(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
 func unreadable(path string, err error) error {
 	return &fault.Problem{Class: fault.Usage, Field: "lock", Value: path, Why: "can't be read", Err: err,
 		Fix: "if it is wbox's, delete it and run wbox lock; if not, name another with --lock FILE"}
 }
 
-var digestForm = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=)$`)
+var digestForm = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=|git:[0-9a-f]{40,64})$`)
+
+// IsDigest says whether text pins an input: "sha256:…", a Go module's "h1:…" or
+// a commit, "git:…".
+func IsDigest(text string) bool { return digestForm.MatchString(text) }
 
 // Parse reads a lock. Unknown keys, malformed digests and a checksum that does
 // not fit are errors.
@@ -173,7 +184,7 @@ func (l *Lock) check() error {
 		switch in := l.Inputs[name]; {
 		case !printable(name) || !printable(in.Source):
 			return fmt.Errorf("the input %q is not printable", name)
-		case !digestForm.MatchString(in.Digest):
+		case !IsDigest(in.Digest):
 			return fmt.Errorf("the input %s has no digest, but %q", name, in.Digest)
 		case in.Size < 0:
 			return fmt.Errorf("the input %s has the size %d", name, in.Size)

@@ -66,6 +66,12 @@ func TestRead(t *testing.T) {
 	if l, err := Read(filepath.Join(dir, FileName)); l != nil || err != nil {
 		t.Errorf("no file: %v, %v", l, err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := Read(filepath.Join(dir, "file", FileName)); l != nil || err != nil {
+		t.Errorf("no folder: %v, %v", l, err)
+	}
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":     {"", "it is empty"},
 		"letter":    {"Dear wbox\n", "cannot unmarshal"},
