@@ -115,6 +115,9 @@ func (s *moduleSource) unavailable(ctx context.Context, g *goTool, dir, why stri
 		p.Why, p.Fix = "exists, but the module proxy did not serve it", "try again, or set GOPROXY to another proxy"
 	case err == nil:
 		p.Class, p.Why, p.Fix, p.Err = fault.Input, "does not exist", "the nearest that do: "+near, nil
+	case g.user["GOPROXY"] == "off":
+		p.Why, p.Err = "is not in the module cache, and the network must not be used (--offline, or GOPROXY=off)", nil
+		p.Fix = "run it once without --offline: it fetches " + mainModule + "@" + s.version + " and what it needs"
 	case isNotFound(why):
 		p.Class, p.Why, p.Fix = fault.Input, "does not exist, and which versions do can't be listed", "see https://kubernetes.io/releases"
 	default:
