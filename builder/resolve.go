@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	goversion "github.com/hashicorp/go-version"
@@ -33,6 +34,7 @@ type Resolved struct {
 	Features  hypervisor.Features // of this host; empty where only a plan was asked for
 	BoxName   string              // OWNER/BOX
 	Version   string              // of the box, such as 1.37.2.0
+	Lock      *Lock               // nil without Pins
 
 	source                       kube.Source
 	containerd, containerdDigest string // folder, digest of its files
@@ -54,16 +56,31 @@ func (r *Resolved) GuestScripts() string {
 type ResolveOptions struct {
 	Kube     kube.Options // settings of the Kubernetes sources; Base and Version are taken from the Spec
 	PlanOnly bool         // nothing will run: the host and the output folder are not looked at
+	Pins     Pins         // the lock that holds
+	Offline  bool         // the network must not be used: what is not on this machine is an error that names it
 }
 
 // Resolve defaults and checks a Spec, finds out what its names stand for and
 // whether this host can build it. All problems are reported together, as one
-// *fault.Preflight; nothing has been written by then.
+// *fault.Preflight, and name the place in a box file where a value came from;
+// nothing has been written by then.
 func (b *Builder) Resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions) (*Resolved, error) {
 	s.Default()
+	r, err := b.resolve(ctx, s, opts)
+	return r, s.Locate(err)
+}
+
+func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions) (*Resolved, error) {
 	r := &Resolved{Spec: s}
-	problems := make([]error, 6) // one place each, so that their order is stable
+	problems := make([]error, 7) // one place each, so that their order is stable
 	problems[0] = s.Validate()
+	pinned, err := opts.Pins.read(s)
+	if problems[6] = err; err != nil && opts.Pins.Frozen {
+		return nil, fault.Check(problems...) // what is not pinned is not looked up either
+	}
+	if opts.Offline {
+		opts.Kube.Env = append(slices.Clone(opts.Kube.Env), "GOPROXY=off")
+	}
 	var g errgroup.Group
 	g.Go(func() error { problems[1] = r.resolveKube(ctx, opts.Kube, b.opts.Sink); return nil })
 	g.Go(func() error { problems[2] = r.resolveMedia(ctx); return nil })
@@ -81,8 +98,8 @@ func (b *Builder) Resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	if err := fault.Check(problems...); err != nil {
 		return nil, err
 	}
-	if err := r.name(); err != nil {
-		return nil, err
+	if err := errors.Join(r.name(), r.pin(opts.Pins, pinned)); err != nil {
+		return nil, fault.Check(err)
 	}
 	if opts.PlanOnly {
 		return r, nil
