@@ -46,6 +46,7 @@ func TestScript(t *testing.T) {
 			"program": program,
 			"proxy":   proxy,
 			"cut":     cut,
+			"replace": replace,
 		},
 	})
 }
@@ -149,6 +150,19 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	fi, err := os.Stat(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), fi.Size()*2/3))
+}
+
+// replace OLD NEW FILE: edits a file by hand.
+func replace(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: replace OLD NEW FILE")
+	}
+	before := ts.ReadFile(args[2])
+	after := strings.ReplaceAll(before, args[0], args[1])
+	if after == before {
+		ts.Fatalf("%s does not say %q", args[2], args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(after), 0o600))
 }
 
 // exes DIR VERSION [VARIANT]: the four programs, built in the shape of Kubernetes.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/wbox-dev/wbox/builder"
 	"github.com/wbox-dev/wbox/builder/guest"
@@ -17,7 +16,6 @@ import (
 	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/builder/hypervisor/qemu"
 	"github.com/wbox-dev/wbox/builder/kube"
-	"github.com/wbox-dev/wbox/builder/spec"
 )
 
 const buildExample = `  # Kubernetes compiled from its source, Calico's features, an evaluation ISO
@@ -26,43 +24,29 @@ const buildExample = `  # Kubernetes compiled from its source, Calico's features
   # your own kubelet.exe, the other programs from a release
   wbox build --k8s ./bin --k8s-base v1.37.2 --iso SERVER_EVAL_x64FRE_en-us.iso -o boxes
 
+  # what wbox.yaml in this folder asks for, with another CNI, and nothing that is not pinned
+  wbox build --preset ws2022-antrea --frozen
+
   # use the box
   vagrant box add out/wbox-ws2022-calico.json`
 
 func (a *app) buildCommand() *cobra.Command {
-	s := &spec.Spec{}
+	sel := &selection{}
 	cmd := &cobra.Command{
 		Use:     "build",
 		Short:   "Bake a box",
-		Long:    "Build bakes a box. What is in the store already is not made again: see wbox plan.\nIt prints the catalog's path.",
+		Long:    "Build bakes a box. What is in the store already is not made again: see wbox plan.\nIt prints the catalog's path.\n" + selectionHelp,
 		Example: buildExample,
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.build(cmd.Context(), s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.build(cmd, sel) },
 	}
-	selectionFlags(cmd.Flags(), s)
 	f := cmd.Flags()
-	f.StringVarP(&s.Output, "output", "o", "", "folder for box and catalog (default out)")
-	f.IntVar(&s.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
-	f.StringVar(&s.Memory, "memory", "", "memory of the machine, such as 4GiB (default 4GiB, 2GiB for a stand-in)")
-	f.BoolVar(&s.AllowEmulation, "allow-emulation", false, "install real Windows without hardware acceleration, which takes hours")
+	selectionFlags(f, sel)
+	frozenFlag(f, sel)
+	f.IntVar(&sel.flags.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
+	f.StringVar(&sel.flags.Memory, "memory", "", "memory of the machine, such as 4GiB (default 4GiB, 2GiB for a stand-in)")
+	f.BoolVar(&sel.flags.AllowEmulation, "allow-emulation", false, "install real Windows without hardware acceleration, which takes hours")
 	return cmd
-}
-
-// selectionFlags are the flags that choose what is built: those of build and
-// of plan.
-func selectionFlags(f *pflag.FlagSet, s *spec.Spec) {
-	f.StringVar(&s.K8s, "k8s", "", "Kubernetes: a version (v1.37.2), or a folder with kubelet.exe")
-	f.StringVar(&s.K8sBase, "k8s-base", "", "the version that programs missing from the folder of --k8s come from")
-	f.StringVar(&s.K8sVersion, "k8s-version", "", "the version of the folder's kubelet.exe, where it can't be found out")
-	f.StringVar(&s.CNI, "cni", "", "prepare for a CNI: none, calico, antrea or flannel (default none)")
-	f.StringVar(&s.Containerd, "containerd", "", "a folder with containerd.exe and its companions to install")
-	f.StringVar(&s.Windows, "windows", "", "Windows Server release: 2019, 2022 or 2025 (default 2022)")
-	f.StringVar(&s.Edition, "edition", "", "core or desktop (default core)")
-	f.StringVar(&s.ISO, "iso", "", "the Windows Server installation medium")
-	f.StringSliceVar(&s.Providers, "provider", nil, "what to make (default libvirt)")
-	f.StringVar(&s.Name, "name", "", "the box's name, OWNER/BOX (default local/wbox-wsWINDOWS-CNI)")
-	f.IntVar(&s.Revision, "revision", 0, "the fourth number of the box's version")
-	f.IntVar(&s.DiskGiB, "disk", 0, "size of the system disk in GiB (default 64)")
 }
 
 // newBuilder makes a Builder over the real parts, and the settings of the
@@ -81,12 +65,17 @@ func dial(_ context.Context, to netip.AddrPort, access guest.Access, tls bool) (
 	return winrm.Dial(winrm.Config{Addr: to, User: access.User, Password: guest.Secret(access.Password), TLS: tls, PinnedSHA256: access.Pin})
 }
 
-func (a *app) build(ctx context.Context, s *spec.Spec) error {
+func (a *app) build(cmd *cobra.Command, sel *selection) error {
+	s, pins, err := a.load(cmd, sel)
+	if err != nil {
+		return err
+	}
 	b, kopts, err := a.newBuilder()
 	if err != nil {
 		return err
 	}
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts})
+	ctx := cmd.Context()
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, Pins: pins, Offline: a.offline})
 	if err != nil {
 		return err
 	}
@@ -95,6 +84,9 @@ func (a *app) build(ctx context.Context, s *spec.Spec) error {
 		return err
 	}
 	defer release()
+	if err := a.updateLock(cmd, r.Lock, true); err != nil {
+		return err
+	}
 	a.announce(r)
 	built, err := b.Build(ctx, r)
 	if err != nil {

@@ -30,6 +30,7 @@ type app struct {
 	progress string
 	color    string
 	verbose  bool
+	offline  bool
 
 	display *ui.Display // nil until the global flags were read
 	end     func()      // takes the display off the screen; as display
@@ -85,11 +86,12 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.format, "format", "text", "form of the result on standard output: text or json")
 	f.StringVar(&a.progress, "progress", string(ui.Auto), "progress on standard error: auto, plain, json or none")
 	f.StringVar(&a.color, "color", string(ui.ColorAuto), "colours on standard error: auto, always or never; auto heeds NO_COLOR")
+	f.BoolVar(&a.offline, "offline", false, "don't use the network: what is not on this machine is an error")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail on standard error")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &fault.Problem{Class: fault.Usage, Field: c.CommandPath(), Err: err, Fix: "see " + c.CommandPath() + " --help"}
 	})
-	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
+	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/wbox-dev/wbox/builder/box"
+	"github.com/wbox-dev/wbox/builder/spec"
 )
 
 func (a *app) versionCommand() *cobra.Command {
@@ -29,7 +30,7 @@ func (a *app) versionCommand() *cobra.Command {
 
 func (a *app) docsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "docs DIR", Short: "Write the reference of all commands as Markdown", Args: exactArgs(1, "a folder"), Example: "  wbox docs reference",
+		Use: "docs DIR", Short: "Write the reference of all commands as Markdown, and the JSON schema of box files", Args: exactArgs(1, "a folder"), Example: "  wbox docs reference",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("making the folder: %w", err)
@@ -38,6 +39,9 @@ func (a *app) docsCommand() *cobra.Command {
 			root.DisableAutoGenTag = true
 			if err := doc.GenMarkdownTree(root, args[0]); err != nil {
 				return fmt.Errorf("writing the reference: %w", err)
+			}
+			if err := os.WriteFile(filepath.Join(args[0], "wbox.schema.json"), []byte(spec.Schema()), 0o644); err != nil { //nolint:gosec // for everybody
+				return fmt.Errorf("writing the schema: %w", err)
 			}
 			_, err := fmt.Fprintln(a.out, filepath.Join(args[0], "wbox.md"))
 			return err

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"text/tabwriter"
@@ -9,22 +8,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wbox-dev/wbox/builder"
-	"github.com/wbox-dev/wbox/builder/spec"
 )
 
 const planExample = `  wbox plan --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso`
 
 func (a *app) planCommand() *cobra.Command {
-	s := &spec.Spec{}
+	sel := &selection{}
 	cmd := &cobra.Command{
 		Use:     "plan",
 		Short:   "Print what a build would do",
-		Long:    "Plan prints each stage of a build, with hit (its result is in the store), miss (it would run) or\nempty (there is nothing to do), and changes nothing.",
+		Long:    "Plan prints each stage of a build, with hit (its result is in the store), miss (it would run) or\nempty (there is nothing to do), and changes nothing but a\nwbox.lock that is stale.\n" + selectionHelp,
 		Example: planExample,
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), s) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd, sel) },
 	}
-	selectionFlags(cmd.Flags(), s)
+	selectionFlags(cmd.Flags(), sel)
+	frozenFlag(cmd.Flags(), sel)
 	return cmd
 }
 
@@ -40,13 +39,21 @@ type planned struct {
 	Stages       []builder.PlanLine `json:"stages"`
 }
 
-func (a *app) plan(ctx context.Context, s *spec.Spec) error {
+func (a *app) plan(cmd *cobra.Command, sel *selection) error {
+	s, pins, err := a.load(cmd, sel)
+	if err != nil {
+		return err
+	}
 	b, kopts, err := a.newBuilder()
 	if err != nil {
 		return err
 	}
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true})
+	ctx := cmd.Context()
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline})
 	if err != nil {
+		return err
+	}
+	if err := a.updateLock(cmd, r.Lock, false); err != nil {
 		return err
 	}
 	lines, err := b.Plan(ctx, r)

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wbox-dev/wbox/builder"
+)
+
+const lockExample = `  # pin what wbox.yaml in this folder asks for
+  wbox lock
+
+  # in CI: fail where anything is not as pinned
+  wbox build --frozen`
+
+func (a *app) lockCommand() *cobra.Command {
+	sel := &selection{}
+	cmd := &cobra.Command{
+		Use:     "lock",
+		Short:   "Pin every input of a build by digest",
+		Long:    "Lock writes wbox.lock: what the selection's names stand for today, by digest. It prints the lock's path.\n" + selectionHelp,
+		Example: lockExample,
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.lock(cmd, sel) },
+	}
+	selectionFlags(cmd.Flags(), sel)
+	return cmd
+}
+
+func (a *app) lock(cmd *cobra.Command, sel *selection) error {
+	s, pins, err := a.load(cmd, sel)
+	if err != nil {
+		return err
+	}
+	b, kopts, err := a.newBuilder()
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline})
+	if err != nil {
+		return err
+	}
+	if err := r.Lock.Write(ctx); err != nil {
+		return err
+	}
+	switch {
+	case r.Lock.Stale():
+		a.printChanges(r.Lock, r.Lock.Path+" was stale and is updated:")
+	case r.Lock.Exists:
+		a.hint("up to date")
+	}
+	if a.format == "json" {
+		return json.NewEncoder(a.out).Encode(map[string]any{"lock": r.Lock.Path, "changed": !r.Lock.Exists || r.Lock.Stale()})
+	}
+	_, err = fmt.Fprintln(a.out, r.Lock.Path)
+	return err
+}
+
+// updateLock makes the lock current before a build, and before a plan only
+// where there is one.
+func (a *app) updateLock(cmd *cobra.Command, l *builder.Lock, create bool) error {
+	if !l.Exists && !create {
+		return nil
+	}
+	if err := l.Write(cmd.Context()); err != nil {
+		return err
+	}
+	if l.Stale() {
+		a.printChanges(l, l.Path+" was stale and is updated (--frozen makes this an error):")
+	}
+	return nil
+}
