@@ -55,7 +55,7 @@ func (e *Engine) explain(p Planned, entries []cas.Entry, anew map[string]bool) E
 		if old.Stage != p.Stage.Name() || old.Key == p.Key {
 			continue
 		}
-		lines, err := d.diff(old.Doc, p.doc)
+		lines, err := d.diff(old.Doc, p.Doc)
 		if err != nil {
 			continue // a key.json that can't be read explains nothing
 		}

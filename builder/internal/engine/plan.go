@@ -31,7 +31,7 @@ type Planned struct {
 	Status Status
 	Key    string // empty where it depends on content that is yet to be made
 	Why    string // for people
-	doc    []byte // what the key is made of, as far as it is known
+	Doc    []byte // what the key is made of, as far as it is known
 }
 
 // Plan says what Build would do, without doing it, in the given order.
@@ -59,7 +59,7 @@ func (b *build) plan(ctx context.Context, n *node) (Planned, error) {
 		return p, nil
 	}
 	k, err := n.key(ctx)
-	p.doc = k.doc
+	p.Doc = k.doc
 	switch {
 	case errors.Is(err, errUnknown):
 		p.Status, p.Why = Miss, "depends on content that is yet to be made"
