@@ -20,6 +20,8 @@ type Options struct {
 	Driver hypervisor.Driver // Required: what runs the machines
 	Dial   Dialer            // Required: how to talk to a guest
 	Sink   report.Sink       // Optional: receives events; default: they are dropped
+	// Optional: measures disk and memory; default: this host's.
+	Capacity Capacity
 }
 
 // Dialer opens a connection to a guest's WinRM port; see bake.Host.
@@ -50,6 +52,8 @@ type PlanLine struct {
 	Status string `json:"status"` // hit, miss, empty or always
 	Key    string `json:"key,omitempty"`
 	Why    string `json:"why,omitempty"`
+	// Explain is set by Builder.Explain.
+	Explain *StageExplained `json:"explain,omitempty"`
 }
 
 // Plan says what Build would do, stage by stage, and changes nothing.
@@ -59,11 +63,15 @@ func (b *Builder) Plan(ctx context.Context, r *Resolved) ([]PlanLine, error) {
 	if err != nil {
 		return nil, err
 	}
+	return planLines(planned), nil
+}
+
+func planLines(planned []engine.Planned) []PlanLine {
 	out := make([]PlanLine, len(planned))
 	for i, p := range planned {
 		out[i] = PlanLine{Stage: p.Stage.Name(), Title: p.Stage.Title(), Status: string(p.Status), Key: p.Key, Why: p.Why}
 	}
-	return out, nil
+	return out
 }
 
 // Built is a finished build: every result is in the store, nothing is
@@ -76,9 +84,14 @@ type Built struct {
 	boxPath  string
 }
 
-// Build makes what is missing. It must be given what Resolve returned.
+// Build makes what is missing. It must be given what Resolve returned. Where
+// disk or memory are too short for it, it refuses before it starts: see
+// Preflight.
 func (b *Builder) Build(ctx context.Context, r *Resolved) (*Built, error) {
 	if err := b.store.Sweep(); err != nil {
+		return nil, err
+	}
+	if err := b.Preflight(ctx, r); err != nil {
 		return nil, err
 	}
 	id, dir, err := b.store.NewRun(time.Now())
