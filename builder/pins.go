@@ -124,6 +124,7 @@ func (r *Resolved) lock() *lock.Lock {
 	if r.containerdDigest != "" {
 		inputs["containerd"] = lock.Input{Digest: r.containerdDigest, Source: source(r.Spec.Containerd)}
 	}
+	resolved[requestKey] = pinnedRequest(r.Spec.K8s, r.Ref)
 	prefix := "kubernetes"
 	for ref := &r.Ref; ref != nil; ref = ref.Base {
 		resolved[prefix] = ref.Version
@@ -153,11 +154,51 @@ func (r *Resolved) kubeInput(ref *kube.Ref, name, digest string) lock.Input {
 	return in
 }
 
+// requestKey is where a lock keeps the request that gives the same Kubernetes
+// again, for a request that will give another one some day.
+const requestKey = "kubernetes request"
+
+// pinnedRequest returns what asks for ref itself, or "" where text does.
+func pinnedRequest(text string, ref kube.Ref) string {
+	text = spec.Public(strings.TrimSpace(text))
+	switch ref.Source {
+	case "release", "ci":
+		if !strings.Contains(text, strings.TrimPrefix(ref.Version, "v")) {
+			return ref.Source + "/" + ref.Version
+		}
+	case "module":
+		if !strings.Contains(text, strings.TrimPrefix(ref.Version, "v")) {
+			return ref.Version
+		}
+	case "git":
+		switch at := strings.LastIndex(text, "@"); {
+		case strings.Contains(text, ref.Commit):
+		case !strings.HasPrefix(text, "git:"):
+			return ref.Commit
+		case at < 0 || strings.ContainsAny(text[at:], ":/"): // the "@" of a user, not of a ref
+			return text + "@" + ref.Commit
+		default:
+			return text[:at] + "@" + ref.Commit
+		}
+	}
+	return ""
+}
+
+// request is what is asked of Kubernetes' sources: where nothing may change, what
+// the lock says that the name stood for.
+func (p Pins) request(text string, pinned *lock.Lock) string {
+	if p.Frozen && pinned != nil && pinned.Resolved[requestKey] != "" {
+		return pinned.Resolved[requestKey]
+	}
+	return text
+}
+
 // source is how a lock names a file, a folder or a URL: not by its path, which
 // differs between machines.
 func source(path string) string {
 	if strings.Contains(path, "://") {
-		return path
+		before, _, _ := strings.Cut(spec.Public(path), "?") // what follows may be a key
+		return before
 	}
 	return filepath.Base(path)
 }

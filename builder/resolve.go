@@ -82,7 +82,10 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 		opts.Kube.Env = append(slices.Clone(opts.Kube.Env), "GOPROXY=off")
 	}
 	var g errgroup.Group
-	g.Go(func() error { problems[1] = r.resolveKube(ctx, opts.Kube, b.opts.Sink); return nil })
+	g.Go(func() error {
+		problems[1] = r.resolveKube(ctx, opts.Pins.request(s.K8s, pinned), opts.Kube, b.opts.Sink)
+		return nil
+	})
 	g.Go(func() error { problems[2] = r.resolveMedia(ctx); return nil })
 	g.Go(func() error { problems[3] = r.resolveContainerd(ctx); return nil })
 	if !opts.PlanOnly {
@@ -108,12 +111,12 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 }
 
 // resolveKube finds out what --k8s stands for.
-func (r *Resolved) resolveKube(ctx context.Context, opts kube.Options, sink report.Sink) error {
-	if r.Spec.K8s == "" {
+func (r *Resolved) resolveKube(ctx context.Context, request string, opts kube.Options, sink report.Sink) error {
+	if request == "" {
 		return nil // Validate has said so
 	}
 	opts.Base, opts.Version = r.Spec.K8sBase, r.Spec.K8sVersion
-	src, err := kube.Parse(r.Spec.K8s, opts)
+	src, err := kube.Parse(request, opts)
 	if err != nil {
 		return err
 	}

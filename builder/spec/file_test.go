@@ -243,6 +243,19 @@ func TestSelectionIsTheSameOnAnotherMachine(t *testing.T) {
 	}
 }
 
+func TestSecretsStayOutOfASelection(t *testing.T) {
+	s := &Spec{K8s: "git:https://me:token@example.org/k.git@my-branch"}
+	s.Default()
+	if got := s.Selection()["k8s"]; got != "git:https://example.org/k.git@my-branch" {
+		t.Errorf("got %s", got)
+	}
+	for _, text := range []string{"git:git@example.org:k.git@main", "https://example.org/a@b", "v1.37.2"} {
+		if got := Public(text); got != text {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
 // FuzzRead feeds files of any kind: no panic, and every problem has a place and
 // is fit to be printed.
 func FuzzRead(f *testing.F) {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,11 @@ import (
 // and where it lies differs between machines.
 const folder = "folder"
 
+// Public takes user names and passwords out of URLs: a lock is not for secrets.
+func Public(text string) string {
+	return regexp.MustCompile(`://[^/@\s]*@`).ReplaceAllString(text, "://")
+}
+
 // Selection returns what decides which inputs a defaulted Spec needs and what
 // is made of them, by key, for the lock. The medium's path, the box's name and
 // revision and all that says how a build runs are not in it.
@@ -20,7 +26,7 @@ func (s *Spec) Selection() map[string]string {
 		"k8sBase": s.K8sBase, "k8sVersion": s.K8sVersion,
 		"diskGiB": strconv.Itoa(s.DiskGiB), "providers": strings.Join(s.Providers, ","),
 	}
-	if out["k8s"] = strings.TrimSpace(s.K8s); kube.IsPath(s.K8s, ".") {
+	if out["k8s"] = Public(strings.TrimSpace(s.K8s)); kube.IsPath(s.K8s, ".") {
 		out["k8s"] = folder
 	}
 	if s.Containerd != "" {
