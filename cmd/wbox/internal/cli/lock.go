@@ -12,6 +12,9 @@ import (
 const lockExample = `  # pin what wbox.yaml in this folder asks for
   wbox lock
 
+  # is it current? Nothing is written
+  wbox lock --frozen
+
   # in CI: fail where anything is not as pinned
   wbox build --frozen`
 
@@ -26,6 +29,7 @@ func (a *app) lockCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.lock(cmd, sel) },
 	}
 	selectionFlags(cmd.Flags(), sel)
+	frozenFlag(cmd.Flags(), sel)
 	return cmd
 }
 

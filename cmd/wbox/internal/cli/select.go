@@ -51,7 +51,7 @@ func selectionFlags(f *pflag.FlagSet, sel *selection) {
 	f.StringVar(&sel.lock, "lock", "", "the lock (default wbox.lock beside the box file, else in the output folder)")
 }
 
-// frozenFlag is for the commands that only read a lock where they are told to.
+// frozenFlag is the flag of all commands that may change a lock.
 func frozenFlag(f *pflag.FlagSet, sel *selection) {
 	f.BoolVar(&sel.frozen, "frozen", false, "refuse anything that is not as wbox.lock says, and leave that as it is")
 }
