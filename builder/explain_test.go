@@ -25,8 +25,8 @@ var (
 	windowsISO = "sha256:" + strings.Repeat("a", 64)
 )
 
-// resolved is a build of a stand-in box, as Resolve returns it.
-func resolved(t testing.TB, cni string) *Resolved {
+// standInBuild is a build of a stand-in box, as Resolve returns it.
+func standInBuild(t testing.TB, cni string) *Resolved {
 	t.Helper()
 	s := &spec.Spec{K8s: "v1.37.2", CNI: cni, ISO: "x.iso", Output: filepath.Join(t.TempDir(), "out")}
 	s.Default()
@@ -139,7 +139,7 @@ func explainedStage(t *testing.T, x *Explanation, name string) PlanLine {
 }
 
 func TestExplainColdStore(t *testing.T) {
-	b, r := newTestBuilder(t, t.TempDir(), plenty), resolved(t, "calico")
+	b, r := newTestBuilder(t, t.TempDir(), plenty), standInBuild(t, "calico")
 	x, err := b.Explain(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestExplainColdStore(t *testing.T) {
 }
 
 func TestExplainWarmStoreCostsNothing(t *testing.T) {
-	b, r := newTestBuilder(t, t.TempDir(), host{}), resolved(t, "calico")
+	b, r := newTestBuilder(t, t.TempDir(), host{}), standInBuild(t, "calico")
 	warm(t, b, r, 100*mib, 10*time.Second)
 	begin := time.Now()
 	x, err := b.Explain(t.Context(), r)
@@ -177,7 +177,7 @@ func TestExplainWarmStoreCostsNothing(t *testing.T) {
 }
 
 func TestExplainMeasured(t *testing.T) {
-	b, r := newTestBuilder(t, t.TempDir(), plenty), resolved(t, "none")
+	b, r := newTestBuilder(t, t.TempDir(), plenty), standInBuild(t, "none")
 	warm(t, b, r, 100*mib, 10*time.Second)
 	r.Spec.CNI = "calico"
 	x, err := b.Explain(t.Context(), r)
@@ -205,7 +205,7 @@ func TestExplainMeasured(t *testing.T) {
 }
 
 func TestStandInSaysNothingAboutWindows(t *testing.T) {
-	b, r := newTestBuilder(t, t.TempDir(), plenty), resolved(t, "none")
+	b, r := newTestBuilder(t, t.TempDir(), plenty), standInBuild(t, "none")
 	warm(t, b, r, 100*mib, 10*time.Second)
 	r.Media.StandIn, r.ISODigest, r.memoryMiB = nil, windowsISO, 4096
 	x, err := b.Explain(t.Context(), r)
@@ -242,7 +242,7 @@ func TestPreflight(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			store := t.TempDir()
 			b := newTestBuilder(t, store, c.host)
-			err := b.Preflight(t.Context(), resolved(t, "calico"))
+			err := b.Preflight(t.Context(), standInBuild(t, "calico"))
 			if (err != nil) != (c.want != nil) {
 				t.Fatalf("error %v", err)
 			}
@@ -257,7 +257,7 @@ func TestPreflight(t *testing.T) {
 					t.Errorf("%q lacks %q", err, part)
 				}
 			}
-			if _, err := b.Build(t.Context(), resolved(t, "calico")); fault.ClassOf(err) != fault.Host {
+			if _, err := b.Build(t.Context(), standInBuild(t, "calico")); fault.ClassOf(err) != fault.Host {
 				t.Errorf("the build was not refused: %v", err)
 			}
 			if runs, _ := os.ReadDir(filepath.Join(store, "runs")); len(runs) != 0 {
@@ -268,7 +268,7 @@ func TestPreflight(t *testing.T) {
 }
 
 func TestMoreMemoryThanThisHostHas(t *testing.T) {
-	b, r := newTestBuilder(t, t.TempDir(), plenty), resolved(t, "calico")
+	b, r := newTestBuilder(t, t.TempDir(), plenty), standInBuild(t, "calico")
 	r.memoryMiB = 16 << 10
 	err := b.Preflight(t.Context(), r)
 	if fault.ClassOf(err) != fault.Host || !strings.Contains(err.Error(), "this host has 8.0 GiB in all") {
@@ -283,7 +283,7 @@ func BenchmarkExplainWarm(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(builder.store.Release)
-	r := resolved(b, "calico")
+	r := standInBuild(b, "calico")
 	warm(b, builder, r, mib, time.Second)
 	for b.Loop() {
 		if _, err := builder.Explain(b.Context(), r); err != nil {
