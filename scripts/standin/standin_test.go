@@ -3,12 +3,13 @@ package standin
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/answerfile"
+	"github.com/wbox-dev/wbox/builder/disk"
 	"github.com/wbox-dev/wbox/builder/guest"
 	"github.com/wbox-dev/wbox/builder/guest/winrm"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
@@ -100,11 +102,54 @@ func (l *lab) seed(name string, parameters map[string]any, change func(string) s
 	return path
 }
 
+// tool is qemu-img.
+func (l *lab) tool() *disk.Tool {
+	l.t.Helper()
+	tool, err := disk.Find("")
+	if err != nil {
+		l.t.Skip(err)
+	}
+	return tool
+}
+
 func (l *lab) disk(name string) string {
 	l.t.Helper()
 	path := filepath.Join(l.dir, name+".qcow2")
-	if out, err := exec.CommandContext(l.t.Context(), "qemu-img", "create", "-q", "-f", "qcow2", path, "64G").CombinedOutput(); err != nil {
-		l.t.Fatalf("qemu-img: %v: %s", err, out)
+	if err := l.tool().Create(l.t.Context(), path, 64<<30); err != nil {
+		l.t.Fatal(err)
+	}
+	return path
+}
+
+// payload makes the smallest files that pass for programs for amd64.
+func (l *lab) payload() []disk.PayloadFile {
+	l.t.Helper()
+	program := make([]byte, 1<<20)
+	copy(program, "MZ")
+	program[0x3c] = 0x80
+	copy(program[0x80:], "PE\x00\x00\x64\x86")
+	var files []disk.PayloadFile
+	for i, name := range []string{"kubelet.exe", "kube-log-runner.exe"} {
+		program[1000] = byte(i)
+		path := filepath.Join(l.dir, name)
+		if err := os.WriteFile(path, program, 0o644); err != nil {
+			l.t.Fatal(err)
+		}
+		sum := sha256.Sum256(program)
+		files = append(files, disk.PayloadFile{Name: name, Path: path, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(program))})
+	}
+	return files
+}
+
+// overlay puts the payload onto an overlay of a sealed disk.
+func (l *lab) overlay(base string, payload []disk.PayloadFile) string {
+	l.t.Helper()
+	path := filepath.Join(l.dir, "box.qcow2")
+	if err := l.tool().CreateOverlay(l.t.Context(), base, path); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := l.tool().WritePayload(l.t.Context(), path, payload, l.t.TempDir()); err != nil {
+		l.t.Fatal(err)
 	}
 	return path
 }
