@@ -31,6 +31,14 @@ func (a Attributes) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%#0
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (a *Attributes) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseUint(string(text), 0, 64)
+	if err != nil {
+		// The highest bit is the one for "no drive letter": a signed number of
+		// 64 bits, as PowerShell may hold it, is negative then.
+		var signed int64
+		if signed, err = strconv.ParseInt(string(text), 0, 64); err == nil {
+			v = uint64(signed)
+		}
+	}
 	*a = Attributes(v)
 	return err
 }
