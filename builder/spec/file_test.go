@@ -58,6 +58,15 @@ allowEmulation: true
 	}
 }
 
+func TestEveryFieldCanBeSaidInAFile(t *testing.T) {
+	typ := reflect.TypeFor[Spec]()
+	for i := range typ.NumField() {
+		if f := typ.Field(i); f.IsExported() && (f.Tag.Get("key") == "" || !strings.HasPrefix(f.Tag.Get("flag"), "--")) {
+			t.Errorf("%s has no key or no flag", f.Name)
+		}
+	}
+}
+
 func TestReadProblems(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
