@@ -81,7 +81,7 @@ func (a *app) build(cmd *cobra.Command, sel *selection) error {
 	}
 	release, err := builder.LockOutput(s.Output)
 	if err != nil {
-		return err
+		return s.Locate(err)
 	}
 	defer release()
 	if err := a.updateLock(cmd, r.Lock, true); err != nil {
@@ -94,7 +94,7 @@ func (a *app) build(cmd *cobra.Command, sel *selection) error {
 	}
 	p, err := b.Publish(ctx, built)
 	if err != nil {
-		return err
+		return s.Locate(err)
 	}
 	return a.printBuilt(built, p)
 }
