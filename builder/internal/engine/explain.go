@@ -27,15 +27,15 @@ type Explained struct {
 // store, newest first), which is the one with the fewest differences, or the
 // newest of several.
 func (e *Engine) Explain(planned []Planned, entries []cas.Entry) []Explained {
-	anew := map[string]bool{}
+	byName := map[string]Planned{}
 	for _, p := range planned {
-		anew[p.Stage.Name()] = p.Status == Miss || p.Status == Always
+		byName[p.Stage.Name()] = p
 	}
 	out := make([]Explained, len(planned))
 	for i, p := range planned {
 		switch p.Status {
 		case Miss:
-			out[i] = e.explain(p, entries, anew)
+			out[i] = e.explain(p, entries, byName)
 		case Always:
 			out[i].Reasons = []string{"it runs every time: " + p.Why}
 		}
@@ -43,14 +43,14 @@ func (e *Engine) Explain(planned []Planned, entries []cas.Entry) []Explained {
 	return out
 }
 
-func (e *Engine) explain(p Planned, entries []cas.Entry, anew map[string]bool) Explained {
+func (e *Engine) explain(p Planned, entries []cas.Entry, byName map[string]Planned) Explained {
 	if p.Key != "" {
 		if why, found := e.Store.Missing(p.Key); found {
 			return Explained{Reasons: []string{"its stored result can't be used: " + why}, Nearest: p.Key}
 		}
 	}
 	var best Explained
-	d := differ{stage: p.Stage, anew: anew}
+	d := differ{stage: p.Stage, plan: byName}
 	for _, old := range entries {
 		if old.Stage != p.Stage.Name() || old.Key == p.Key {
 			continue
@@ -75,7 +75,7 @@ func (e *Engine) explain(p Planned, entries []cas.Entry, anew map[string]bool) E
 // differ writes the differences of two keys of one stage.
 type differ struct {
 	stage stage.Stage
-	anew  map[string]bool // stages that would run
+	plan  map[string]Planned
 	lines []string
 }
 
@@ -151,12 +151,7 @@ func names[V any](maps ...map[string]V) []string {
 }
 
 func (d differ) input(name, was, is string) differ {
-	from := ""
-	for _, in := range d.stage.Inputs() {
-		if in.Name == name && in.From != "" && d.anew[in.From] {
-			from = in.From
-		}
-	}
+	from := d.maker(inputNamed(d.stage, name))
 	switch {
 	case strings.HasPrefix(is, unknownInput):
 		return d.say("inputs.%s: made anew by %s, its content decides", name, strings.TrimPrefix(is, unknownInput))
@@ -170,6 +165,19 @@ func (d differ) input(name, was, is string) differ {
 		return d.say("inputs.%s %s -> %s, made anew by %s", name, abbreviate(was), abbreviate(is), from)
 	}
 	return d.say("inputs.%s %s -> %s", name, abbreviate(was), abbreviate(is))
+}
+
+// maker names the stage that would make an input anew, or "".
+func (d differ) maker(in stage.Input) string {
+	p, ok := d.plan[in.From]
+	for ok && p.Status == Empty { // it hands on what it got
+		in = inputNamed(p.Stage, in.Output)
+		p, ok = d.plan[in.From]
+	}
+	if ok && (p.Status == Miss || p.Status == Always) {
+		return in.From
+	}
+	return ""
 }
 
 // abbreviate shortens the digest in "sha256:…" and "key:…".

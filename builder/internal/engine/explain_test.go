@@ -119,6 +119,16 @@ func TestExplainTakesTheNearestThenTheNewest(t *testing.T) {
 	}
 }
 
+func TestExplainNamesTheMakerBehindAnEmptyStage(t *testing.T) {
+	got := explainAfter(t, func(_ string, m map[string]*fakeStage, _ []Built) {
+		m["cni"].pass = "no CNI"
+		m["windows"].params = "v2"
+	})["node"].Reasons
+	if len(got) != 1 || !strings.HasSuffix(got[0], ", made anew by windows") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestExplainVolatile(t *testing.T) {
 	m := chain()
 	m["cni"].always = "asks the network"
