@@ -63,11 +63,11 @@ func (b *Builder) Preflight(ctx context.Context, r *Resolved) error {
 	if err != nil {
 		return err
 	}
-	return x.check()
+	return x.Check()
 }
 
-// check compares what is needed with what is there.
-func (x *Explanation) check() error {
+// Check compares what is needed with what is there: see Preflight.
+func (x *Explanation) Check() error {
 	return fault.Check(append(checkDisk(x.Disk, x.Total.DiskMeasured), checkMemory(x.Memory))...)
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -10,20 +11,25 @@ import (
 	"github.com/wbox-dev/wbox/builder"
 )
 
-const planExample = `  wbox plan --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso`
+const planExample = `  wbox plan --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso
+
+  # why each stage would run, and what it would take
+  wbox plan --explain --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso`
 
 func (a *app) planCommand() *cobra.Command {
 	sel := &selection{}
+	explain := false
 	cmd := &cobra.Command{
 		Use:     "plan",
 		Short:   "Print what a build would do",
 		Long:    "Plan prints each stage of a build, with hit (its result is in the store), miss (it would run) or\nempty (there is nothing to do), and changes nothing but a\nwbox.lock that is stale.\n" + selectionHelp,
 		Example: planExample,
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd, sel) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd, sel, explain) },
 	}
 	selectionFlags(cmd.Flags(), sel)
 	frozenFlag(cmd.Flags(), sel)
+	cmd.Flags().BoolVar(&explain, "explain", false, "say why each stage would run, and what disk and time that takes")
 	return cmd
 }
 
@@ -37,9 +43,10 @@ type planned struct {
 	StandIn      bool               `json:"standIn"`
 	GuestScripts string             `json:"guestScripts"`
 	Stages       []builder.PlanLine `json:"stages"`
+	*explained                      // with --explain
 }
 
-func (a *app) plan(cmd *cobra.Command, sel *selection) error {
+func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
 	s, pins, err := a.load(cmd, sel)
 	if err != nil {
 		return err
@@ -56,15 +63,20 @@ func (a *app) plan(cmd *cobra.Command, sel *selection) error {
 	if err := a.updateLock(cmd, r.Lock, false); err != nil {
 		return err
 	}
-	lines, err := b.Plan(ctx, r)
+	p := planned{Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, Windows: r.Edition.Name, ISO: r.ISODigest,
+		StandIn: r.Media.StandIn != nil, GuestScripts: r.GuestScripts()}
+	if explain {
+		p.Stages, p.explained, err = explainPlan(ctx, b, r)
+	} else {
+		p.Stages, err = b.Plan(ctx, r)
+	}
 	if err != nil {
 		return err
 	}
-	p := planned{Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, Windows: r.Edition.Name, ISO: r.ISODigest,
-		StandIn: r.Media.StandIn != nil, GuestScripts: r.GuestScripts(), Stages: lines}
 	if a.format == "json" {
 		enc := json.NewEncoder(a.out)
 		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
 		return enc.Encode(p)
 	}
 	return a.printPlan(p)
@@ -75,8 +87,23 @@ func (a *app) printPlan(p planned) error {
 	if p.StandIn {
 		fmt.Fprintf(a.out, "guest scripts: %s, on a stand-in for Windows\n", scriptsText(p.GuestScripts))
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, l := range p.Stages {
+	for i, line := range planTable(p.Stages) {
+		fmt.Fprintln(a.out, line)
+		if x := p.Stages[i].Explain; x != nil {
+			fmt.Fprint(a.out, explainText(x))
+		}
+	}
+	if p.explained != nil {
+		a.printTotal(p.explained)
+	}
+	return nil
+}
+
+// planTable returns one line for each stage, in columns.
+func planTable(stages []builder.PlanLine) []string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, l := range stages {
 		key := "-"
 		if l.Key != "" {
 			key = builder.ShortDigest(l.Key)
@@ -87,7 +114,8 @@ func (a *app) printPlan(p planned) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Stage, l.Status, key, text)
 	}
-	return w.Flush()
+	w.Flush() //nolint:errcheck // into memory
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
 func scriptsText(s string) string {
