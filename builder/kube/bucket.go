@@ -37,7 +37,7 @@ type bucketSource struct {
 	marker  string // such as "stable-1.37"; empty where version is set
 	version string
 	opts    Options
-	seen    *markerFacts // what Resolve saw
+	seen    *markerFacts // what Resolve saw, for Describe
 }
 
 // markerFacts are what a marker said.
@@ -95,14 +95,117 @@ func prebuiltOnly(text string, opts Options) error {
 	return nil
 }
 
-// Resolve is not there yet.
-func (s *bucketSource) Resolve(context.Context, report.Sink) (Ref, error) {
-	return Ref{}, versionProblem(field, s.text, "is a prebuilt "+s.kind+", which is not supported yet", accepted)
+// base is the folder of one version's files, without a slash at its end.
+func (s *bucketSource) base(version string) string {
+	return s.root() + "/" + s.kind + "/" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// Fetch is not there yet.
-func (s *bucketSource) Fetch(context.Context, Ref, string, string, report.Sink) (Bits, error) {
-	return Bits{}, fmt.Errorf("fetching %s: not supported yet", s.text)
+// root is the place where builds are published.
+func (s *bucketSource) root() string {
+	if s.opts.BaseURL == "" {
+		return DefaultBaseURL
+	}
+	return strings.TrimRight(s.opts.BaseURL, "/")
+}
+
+// Resolve reads the marker, if there is one, and pins the digest of every file.
+// Where the build that a marker names is not complete, it goes back to the newest
+// one that is, and says so.
+func (s *bucketSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) {
+	w, err := newWeb(s.opts, s.root(), sink)
+	if err != nil {
+		return Ref{}, err
+	}
+	version := s.version
+	if s.marker != "" {
+		if s.seen, err = s.readMarker(ctx, w, sink); err != nil {
+			return Ref{}, err
+		}
+		version = s.seen.version
+	}
+	ref, lacks, err := s.pin(ctx, w, version)
+	if err != nil || len(lacks) == 0 {
+		return ref, err
+	}
+	if s.marker == "" {
+		return Ref{}, s.incomplete(ctx, w, version, lacks)
+	}
+	return s.stepBack(ctx, w, version, lacks, sink)
+}
+
+// readMarker reads what a marker says and whether it can be believed.
+func (s *bucketSource) readMarker(ctx context.Context, w *web, sink report.Sink) (*markerFacts, error) {
+	url := s.root() + "/" + s.kind + "/" + s.marker + ".txt"
+	body, seen, err := w.text(ctx, url)
+	if err != nil {
+		if seen.status == 404 {
+			return nil, versionProblem(field, s.text, "does not exist: there is no "+url, "give a version, such as v1.37.2")
+		}
+		return nil, err
+	}
+	v, err := normalizeVersion(body, s.kind == ci)
+	bad := &fault.Problem{Class: fault.Network, Field: field, Value: s.text, Fix: "check " + url + ", or give a version"}
+	switch {
+	case err != nil:
+		bad.Why, bad.Err = "is a marker that holds no version", fmt.Errorf("%q", firstLine(body[:min(len(body), 80)]))
+		return nil, bad
+	case s.kind == ci && semver.Build(v) == "":
+		bad.Why = "is a marker that holds " + v + ", which is no CI build"
+		return nil, bad
+	case strings.Contains(s.marker, "-1.") && !strings.HasSuffix(s.marker, "-"+strings.TrimPrefix(semver.MajorMinor(v), "v")):
+		bad.Why = "is a marker that holds " + v + ", of another minor version"
+		return nil, bad
+	case semver.Major(v) != "v1" || semver.Compare(v, oldestVersion) < 0:
+		return nil, versionProblem(field, s.text, "stands for "+v+", and "+oldestVersion+" is the oldest that works", "give a newer one")
+	}
+	m := &markerFacts{url: url, version: v, modified: seen.modified}
+	if age := time.Since(m.modified); !m.modified.IsZero() && age > staleMarker {
+		sink.Emit(report.Event{Kind: report.Warning, Message: fmt.Sprintf("the marker %s (%s) was last moved %d days ago, on %s", s.text, v, int(age.Hours()/24), m.modified.Format(time.DateOnly))})
+	}
+	return m, nil
+}
+
+// stepBack looks for the newest complete build before the one that a marker names.
+func (s *bucketSource) stepBack(ctx context.Context, w *web, version string, lacks []string, sink report.Sink) (Ref, error) {
+	older, err := s.older(ctx, w, version)
+	if err != nil {
+		return Ref{}, err
+	}
+	for _, v := range older {
+		ref, missing, err := s.pin(ctx, w, v)
+		if err != nil {
+			return Ref{}, err
+		}
+		if len(missing) == 0 {
+			sink.Emit(report.Event{Kind: report.Warning, Message: fmt.Sprintf("%s stands for %s, which is not complete (it lacks %s): stepping back to %s", s.text, version, strings.Join(lacks, ", "), v)})
+			return ref, nil
+		}
+	}
+	return Ref{}, s.incomplete(ctx, w, version, lacks)
+}
+
+// incomplete is the problem of a build that lacks files, or of which there is
+// nothing at all.
+func (s *bucketSource) incomplete(ctx context.Context, w *web, version string, lacks []string) error {
+	p := &fault.Problem{Class: fault.Input, Field: field, Value: s.text, Why: version + " is not complete at " + s.base(version) + ": it lacks " + strings.Join(lacks, ", "),
+		Fix: "try again later, or give another version"}
+	if len(lacks) == len(targetsOf(Programs(), s.opts.Linux)) {
+		p.Why = version + " is not published at " + s.base(version)
+	}
+	if s.kind == release {
+		if body, _, err := w.text(ctx, s.root()+"/release/stable-"+strings.TrimPrefix(semver.MajorMinor(version), "v")+".txt"); err == nil {
+			if v, err := normalizeVersion(body, false); err == nil {
+				p.Fix = "the newest of " + semver.MajorMinor(version) + " is " + v
+			}
+		}
+		return p
+	}
+	if all, err := s.list(ctx, w, version); err == nil {
+		if near := nearest(all, version); len(near) > 0 {
+			p.Fix = "the nearest builds: " + strings.Join(near, ", ")
+		}
+	}
+	return p
 }
 
 func newURL(text string, _ Options) (Source, error) {

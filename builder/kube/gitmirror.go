@@ -11,10 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
-	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -75,26 +73,14 @@ func (m *mirror) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(m.dir), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of the git mirror: %w", err)
 	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for first := true; ; first = false {
-		l, err := cas.TryLockFile(m.dir + ".lock")
-		if err != nil {
-			return nil, fmt.Errorf("locking the git mirror: %w", err)
-		}
-		if l != nil {
-			m.removeStaleLocks()
-			return l.Unlock, nil
-		}
-		if first {
-			m.sink.Emit(report.Event{Kind: report.StageProgress, Message: "waiting for another wbox that fetches from git"})
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for the git mirror: %w", ctx.Err())
-		case <-tick.C:
-		}
+	unlock, err = waitForLock(ctx, m.dir+".lock", func() {
+		m.sink.Emit(report.Event{Kind: report.StageProgress, Message: "waiting for another wbox that fetches from git"})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("locking the git mirror: %w", err)
 	}
+	m.removeStaleLocks()
+	return unlock, nil
 }
 
 // removeStaleLocks removes git's own lock files. A file that can't be removed
