@@ -105,7 +105,7 @@ func (a *app) begin(ctx context.Context) error {
 		return err
 	}
 	a.display = d
-	forget := context.AfterFunc(ctx, func() { d.Say("stopping, which may take some seconds; press Ctrl-C again to end at once") })
+	forget := context.AfterFunc(ctx, d.Stopping)
 	a.end = func() { forget(); d.Close() }
 	return nil
 }

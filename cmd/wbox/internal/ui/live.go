@@ -15,10 +15,8 @@ import (
 const tick = 200 * time.Millisecond
 
 // live is the display in a terminal: what has ended scrolls up as plain lines,
-// the stages that run are drawn below and redrawn in place.
-//
-// The cursor rests at the start of the line below the block and is never
-// hidden: a wbox that is killed leaves a terminal in order.
+// the stages that run are drawn below, after an empty line, and redrawn in
+// place. The cursor is never hidden, so there is nothing to restore.
 type live struct {
 	w       io.Writer
 	look    look
@@ -27,7 +25,8 @@ type live struct {
 
 	mu      sync.Mutex
 	state   state
-	drawn   []string      // the block on the screen
+	block   block         // on the screen
+	below   bool          // the cursor is to rest below the block
 	columns int           // of the terminal, as measured last
 	stop    chan struct{} // not nil while the clock runs
 	after   *plain        // not nil once closed
@@ -68,6 +67,15 @@ func (l *live) say(text string) {
 	l.draw(columns, rows, wrap(text, columns))
 }
 
+// stopping has the cursor rest below the block from now on: a wbox that is
+// killed while it stops leaves the prompt there.
+func (l *live) stopping(text string) {
+	l.mu.Lock()
+	l.below = true
+	l.mu.Unlock()
+	l.say(text)
+}
+
 // close takes the block off the screen; of each stage that still runs, what it
 // did last stays.
 func (l *live) close() {
@@ -76,16 +84,13 @@ func (l *live) close() {
 	if l.after != nil {
 		return
 	}
+	columns, rows := l.measure()
 	var last []string
 	for _, r := range l.state.running {
-		text := r.title
-		if r.now != "" {
-			text += ": " + r.now
-		}
-		last = append(last, l.look.paint(yellow, "-")+" "+labelled(r.name, text))
+		room := max(leastText, columns-1-cells(labelled("- "+r.name, "")))
+		last = append(last, l.look.paint(yellow, "- ")+labelled(r.name, l.look.fit(r.text(room), room)))
 	}
 	l.state.running = nil
-	columns, rows := l.measure()
 	l.draw(columns, rows, last...)
 	l.tend()
 	l.after = newPlain(l.w, l.look, l.verbose)
@@ -130,46 +135,66 @@ func (l *live) measure() (columns, rows int) {
 
 // draw prints lines above the block and the block anew, in one write.
 func (l *live) draw(columns, rows int, up ...string) {
-	block := l.state.lines(columns, time.Now(), l.look)
-	if rows > 1 && len(block) >= rows {
-		block = block[:rows-1]
+	lines := l.state.lines(columns, time.Now(), l.look)
+	if rows > 0 && len(lines) > rows-2 { // the empty line, and the cursor's below
+		lines = lines[:max(0, rows-2)]
 	}
-	if text := frame(l.drawn, block, up, columns); text != "" {
-		fmt.Fprint(l.w, text)
-	}
-	l.drawn = block
+	text, next := l.block.next(lines, up, l.below)
+	fmt.Fprint(l.w, text)
+	l.block = next
 }
 
-// frame is what turns the block on the screen into the next one, with lines
-// scrolled up above it. A terminal that has become narrower has broken the
-// old block's lines, so it takes more rows than it has lines.
-func frame(old, block, up []string, columns int) string {
-	rows := 0
-	for _, line := range old {
-		rows += max(1, (cells(line)+columns-1)/columns)
+// block is what is on the screen of the stages that run.
+type block struct {
+	shown bool
+	below int // how many rows the cursor is below the empty line that comes first
+}
+
+// next is what turns the block on the screen into one of lines, with the lines
+// of up scrolled up above it.
+//
+// The cursor rests on the empty line above the block, unless below is wanted:
+// a terminal that becomes narrower breaks the lines on it, and does so before
+// anyone hears of it; how many rows there are to go up is then not known, but
+// the cursor stays with its line. For the same reason lines are not to be
+// broken while they are drawn.
+func (b block) next(lines, up []string, below bool) (text string, next block) {
+	const (
+		eraseLine, eraseBelow = "\x1b[K", "\x1b[J"
+		dontBreak, breakLines = "\x1b[?7l", "\x1b[?7h"
+	)
+	if !b.shown && len(lines)+len(up) == 0 {
+		return "", b
 	}
-	var b strings.Builder
-	if rows > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", rows)
+	var out strings.Builder
+	goUp := func(rows int) {
+		if rows > 0 {
+			fmt.Fprintf(&out, "\x1b[%dA", rows)
+		}
+		out.WriteString("\r")
 	}
-	if rows > 0 || len(block)+len(up) > 0 {
-		b.WriteString("\r")
-	}
-	clean := len(up) > 0 || rows != len(old)
-	if clean {
-		b.WriteString("\x1b[J")
+	goUp(b.below)
+	if len(up) > 0 || len(lines) == 0 {
+		out.WriteString(eraseBelow)
 	}
 	for _, line := range up {
-		b.WriteString(line + "\n")
+		out.WriteString(line + "\n")
 	}
-	for _, line := range block {
-		if !clean { // line by line, so that nothing flickers
-			b.WriteString("\x1b[K")
-		}
-		b.WriteString(line + "\n")
+	if len(lines) == 0 {
+		return out.String(), block{}
 	}
-	if !clean && rows > 0 {
-		b.WriteString("\x1b[J")
+	out.WriteString(dontBreak + eraseLine)
+	for _, line := range lines { // erased line by line: nothing flickers
+		out.WriteString("\n" + eraseLine + line)
 	}
-	return b.String()
+	next.shown = true
+	if below {
+		out.WriteString("\n")
+		next.below = len(lines) + 1
+	}
+	out.WriteString(eraseBelow + breakLines)
+	if !below {
+		goUp(len(lines))
+	}
+	return out.String(), next
 }

@@ -39,7 +39,8 @@ func (p *plain) say(text string) {
 	fmt.Fprintln(p.w, text)
 }
 
-func (p *plain) close() {}
+func (p *plain) stopping(text string) { p.say(text) }
+func (p *plain) close()               {}
 
 func (p *plain) line(e report.Event) string {
 	k, message := p.look, oneLine(e.Message)

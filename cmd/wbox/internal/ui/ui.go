@@ -58,6 +58,7 @@ type Display struct {
 type renderer interface {
 	report.Sink
 	say(text string) // prints a line that belongs to no event
+	stopping(text string)
 	close()
 }
 
@@ -103,6 +104,12 @@ func (d *Display) Emit(e report.Event) {
 // below it.
 func (d *Display) Say(format string, args ...any) { d.r.say(fmt.Sprintf(format, args...)) }
 
+// Stopping says that the user has stopped the build and that the stages that
+// run will end.
+func (d *Display) Stopping() {
+	d.r.stopping("stopping, which may take some seconds; press Ctrl-C again to end at once")
+}
+
 // Close takes what moves off the screen. Whatever comes afterwards, events too,
 // is printed as plain lines. It may be called twice.
 func (d *Display) Close() { d.r.close() }
@@ -124,7 +131,8 @@ func (j *jsonLines) say(text string) {
 	j.Emit(report.Event{Time: time.Now(), Kind: report.Note, Message: text})
 }
 
-func (j *jsonLines) close() {}
+func (j *jsonLines) stopping(text string) { j.say(text) }
+func (j *jsonLines) close()               {}
 
 // quiet shows warnings and hints, no progress.
 type quiet struct {
@@ -145,4 +153,5 @@ func (q *quiet) say(text string) {
 	fmt.Fprintln(q.w, text)
 }
 
-func (q *quiet) close() {}
+func (q *quiet) stopping(text string) { q.say(text) }
+func (q *quiet) close()               {}
