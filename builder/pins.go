@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -119,7 +120,7 @@ const ourFlags = "build-flags"
 func (r *Resolved) lock() *lock.Lock {
 	resolved := map[string]string{}
 	inputs := map[string]lock.Input{
-		"iso": {Digest: r.ISODigest, Size: r.Media.Size, Source: source(r.Spec.ISO)},
+		"iso": {Digest: r.ISODigest, Size: r.Media.Size, Source: source(cmp.Or(r.isoSource, r.Spec.ISO))},
 	}
 	if r.containerdDigest != "" {
 		inputs["containerd"] = lock.Input{Digest: r.containerdDigest, Source: source(r.Spec.Containerd)}

@@ -3,7 +3,6 @@ package builder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/wbox-dev/wbox/builder/disk"
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
-	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/iso"
 	"github.com/wbox-dev/wbox/builder/kube"
+	"github.com/wbox-dev/wbox/builder/media"
 	"github.com/wbox-dev/wbox/builder/quirks"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/spec"
@@ -36,6 +35,7 @@ type Resolved struct {
 	Version   string              // of the box, such as 1.37.2.0
 	Lock      *Lock               // nil without Pins
 
+	isoSource                    string // the medium's file or URL
 	source                       kube.Source
 	containerd, containerdDigest string // folder, digest of its files
 	memoryMiB                    int
@@ -58,6 +58,9 @@ type ResolveOptions struct {
 	PlanOnly bool         // nothing will run: the host and the output folder are not looked at
 	Pins     Pins         // the lock that holds
 	Offline  bool         // the network must not be used: what is not on this machine is an error that names it
+
+	Media    media.Options // where Windows may come from; Offline and Sink are those of here and of the Builder
+	Download bool          // download the medium although only a plan was asked for
 }
 
 // Resolve defaults and checks a Spec, finds out what its names stand for and
@@ -81,12 +84,13 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	if opts.Offline {
 		opts.Kube.Env = append(slices.Clone(opts.Kube.Env), "GOPROXY=off")
 	}
+	var pending *media.Pending
 	var g errgroup.Group
 	g.Go(func() error {
 		problems[1] = r.resolveKube(ctx, opts.Pins.request(s.K8s, pinned), opts.Kube, b.opts.Sink)
 		return nil
 	})
-	g.Go(func() error { problems[2] = r.resolveMedia(ctx); return nil })
+	g.Go(func() error { pending, problems[2] = b.locateMedia(ctx, r, opts, pinned); return nil })
 	g.Go(func() error { problems[3] = r.resolveContainerd(ctx); return nil })
 	if !opts.PlanOnly {
 		g.Go(func() error { problems[4] = b.probe(ctx, r); return nil })
@@ -99,6 +103,9 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 		return nil, err
 	}
 	if err := fault.Check(problems...); err != nil {
+		return nil, err
+	}
+	if err := r.download(ctx, pending); err != nil { // gigabytes are fetched only once all else is well
 		return nil, err
 	}
 	if err := errors.Join(r.name(), r.pin(opts.Pins, pinned)); err != nil {
@@ -130,26 +137,6 @@ func (r *Resolved) resolveKube(ctx context.Context, request string, opts kube.Op
 			Fix: "write it as v1.37.2"}
 	}
 	r.Minor = quirks.Minor(v.Segments()[1])
-	return nil
-}
-
-// resolveMedia reads the installation medium and picks the edition.
-func (r *Resolved) resolveMedia(ctx context.Context) error {
-	if r.Spec.ISO == "" {
-		return &fault.Problem{Class: fault.Input, Field: "--iso", Why: "is required: a Windows Server installation medium",
-			Fix: "download an evaluation ISO from Microsoft's Evaluation Center and name it with --iso FILE"}
-	}
-	m, err := iso.Inspect(ctx, r.Spec.ISO)
-	if err != nil {
-		return err
-	}
-	r.Media = m
-	if r.Edition, err = m.Select(r.Spec.Windows, r.Spec.Edition); err != nil {
-		return err
-	}
-	if r.ISODigest, _, err = cas.DigestFile(ctx, r.Spec.ISO); err != nil {
-		return fmt.Errorf("hashing the ISO: %w", err)
-	}
 	return nil
 }
 

@@ -1,0 +1,50 @@
+package builder
+
+import (
+	"context"
+
+	"github.com/wbox-dev/wbox/builder/lock"
+	"github.com/wbox-dev/wbox/builder/media"
+)
+
+// locateMedia finds the installation medium and picks the edition, without
+// the network. What has to be downloaded comes back as Pending.
+func (b *Builder) locateMedia(ctx context.Context, r *Resolved, opts ResolveOptions, pinned *lock.Lock) (*media.Pending, error) {
+	o := opts.Media
+	o.Sink, o.Offline = b.opts.Sink, opts.Offline
+	lib, err := media.New(b.store, o)
+	if err != nil {
+		return nil, err
+	}
+	want := media.Want{ISO: r.Spec.ISO, Release: r.Spec.Windows, Kind: r.Spec.Edition}
+	if opts.Pins.Frozen && pinned != nil {
+		want.Digest = pinned.Inputs["iso"].Digest
+	}
+	found, pending, err := lib.Locate(ctx, want)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		r.use(*found)
+	case opts.PlanOnly && !opts.Download:
+		return nil, pending.Problem()
+	}
+	return pending, nil
+}
+
+// download brings the medium that is pending, if one is.
+func (r *Resolved) download(ctx context.Context, pending *media.Pending) error {
+	if pending == nil {
+		return nil
+	}
+	found, err := pending.Get(ctx)
+	if err != nil {
+		return err
+	}
+	r.use(found)
+	return nil
+}
+
+func (r *Resolved) use(f media.Found) {
+	r.Media, r.Edition, r.ISODigest, r.isoSource = f.Media, f.Edition, f.Digest, f.Source
+}
