@@ -207,7 +207,3 @@ func (s *bucketSource) incomplete(ctx context.Context, w *web, version string, l
 	}
 	return p
 }
-
-func newURL(text string, _ Options) (Source, error) {
-	return nil, versionProblem(field, text, "looks like a URL, which is not supported yet", accepted)
-}
