@@ -44,6 +44,22 @@ type build struct {
 	vm     *semaphore.Weighted
 	times  func() map[string]time.Duration // how long stages took here before, by name
 	dryRun bool
+
+	mu      sync.Mutex
+	failure error  // the first stage that failed by itself, see fail
+	cancel  func() // ends all stages
+}
+
+// fail remembers the first failure and cancels what else runs. Those who wait
+// for both a failed stage and one that it cancelled may hear of either first,
+// and a stage that another target started is none of their errgroup's.
+func (b *build) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failure == nil {
+		b.failure = err
+		b.cancel()
+	}
 }
 
 // node is one stage of a build; its key and its result are worked out once.
@@ -130,7 +146,10 @@ func (e *Engine) Build(ctx context.Context, stages []stage.Stage, targets ...str
 	if err != nil {
 		return nil, err
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.cancel = cancel
+	g, gctx := errgroup.WithContext(running)
 	for _, t := range targets {
 		n := b.nodes[t]
 		if n == nil {
@@ -141,6 +160,9 @@ func (e *Engine) Build(ctx context.Context, stages []stage.Stage, targets ...str
 	if err := g.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		if b.failure != nil {
+			return nil, b.failure
 		}
 		return nil, err
 	}
@@ -168,7 +190,7 @@ func (b *build) summary(ctx context.Context) ([]Built, error) {
 		if ok {
 			b.Store.Touch(k.key) // what lies under a hit is used too
 		}
-		hit := ok && r.Run != b.RunID
+		hit := !ok || r.Run != b.RunID // not there: it was pruned, and nothing needed it
 		out = append(out, Built{Stage: s, Key: k.key, Hit: hit, Result: r})
 	}
 	return out, nil

@@ -49,6 +49,8 @@ func (b *build) make(ctx context.Context, n *node, k keyed) (_ *cas.Result, hit 
 		kind := report.StageFailed
 		if errors.Is(ctx.Err(), context.Canceled) {
 			kind = report.StageStopped
+		} else {
+			b.fail(err)
 		}
 		b.Sink.Emit(report.Event{Kind: kind, Stage: n.Name(), Message: err.Error(), Elapsed: elapsed})
 		return nil, false, err

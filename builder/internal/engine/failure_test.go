@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/wbox-dev/wbox/builder/stage"
+)
+
+// One stage fails, which cancels the others: the answer is why, never that
+// something was cancelled, even where a target hears of that first.
+func TestTheFirstFailureIsTheAnswer(t *testing.T) {
+	file := []stage.Output{{Name: "file", Kind: stage.File}}
+	for range 20 { // which target starts the stages decides whom the cancellation reaches
+		boom := errors.New("boom")
+		running := make(chan struct{}, 2)
+		ends := func(after time.Duration) func(context.Context, *stage.Work) error {
+			return func(ctx context.Context, _ *stage.Work) error {
+				running <- struct{}{}
+				<-ctx.Done()
+				time.Sleep(after)
+				return ctx.Err()
+			}
+		}
+		fails := func(context.Context, *stage.Work) error { <-running; <-running; return boom }
+		stages := []stage.Stage{
+			&fakeStage{name: "quick", outputs: file, run: ends(0)},
+			&fakeStage{name: "slow", outputs: file, run: ends(5 * time.Millisecond)},
+			&fakeStage{name: "fails", outputs: file, run: fails},
+			&fakeStage{name: "all", outputs: file, inputs: []stage.Input{stage.FromStage("q", "quick", "file"),
+				stage.FromStage("s", "slow", "file"), stage.FromStage("f", "fails", "file")}},
+			&fakeStage{name: "one", outputs: file, inputs: []stage.Input{stage.FromStage("q", "quick", "file")}},
+		}
+		_, err := newEngine(t, t.TempDir()).Build(t.Context(), stages, "all", "one")
+		if !errors.Is(err, boom) {
+			t.Fatalf("got %v, want the failure that came first", err)
+		}
+	}
+}
+
+// What lies below a hit may have been pruned: the build needs nothing of it and
+// has nothing to do.
+func TestWhatNoTargetNeedsCountsAsAHit(t *testing.T) {
+	root := t.TempDir()
+	build := func() []Built {
+		t.Helper()
+		built, err := newEngine(t, root).Build(t.Context(), list(chain()), "box")
+		must(t, err)
+		return built
+	}
+	for _, b := range build() {
+		if b.Stage.Name() == "windows" {
+			must(t, os.RemoveAll(newEngine(t, root).Store.Dir(b.Key)))
+		}
+	}
+	for _, b := range build() {
+		if !b.Hit {
+			t.Errorf("%s counts as made, but nothing ran", b.Stage.Name())
+		}
+	}
+}
+
+// A failure keeps what was done before it and holds nothing that a second try
+// would have to wait for.
+func TestFailureCanBeRetriedAtOnce(t *testing.T) {
+	m := chain()
+	m["cni"].run = func(context.Context, *stage.Work) error { return errors.New("boom") }
+	e := newEngine(t, t.TempDir())
+	if _, err := e.Build(t.Context(), list(m), "box"); err == nil {
+		t.Fatal("no error")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	m["cni"].run = nil
+	_, err := newEngine(t, e.Store.Root()).Build(ctx, list(m), "box")
+	must(t, err)
+	if n := m["windows"].runs.Load(); n != 1 {
+		t.Errorf("windows ran %d times, want once: it was done before the failure", n)
+	}
+}
