@@ -9,6 +9,9 @@
 //	results/.tmp-<key>-*       being made, or left by a process that died
 //	locks/<key>                held while a key's result is made
 //	locks/<key>.use            held by whoever uses it; its time is that of the last use
+//	blobs/sha256/<hex>         files known by their content
+//	downloads/<name>*          what is being downloaded, or was cut
+//	known/<hash>.json          remembered digests of users' files
 //	runs/<id>/                 events, transcripts, serial logs, screenshots
 package cas
 

@@ -19,7 +19,7 @@ import (
 type Limits struct {
 	OlderThan time.Duration // what was not used for so long goes; 0 = no limit
 	MaxSize   int64         // bytes: what was not used for longest goes until no more are left; negative = no limit
-	KeepLast  int           // the newest results of each stage, and runs, that stay whatever the other limits say
+	KeepLast  int           // the newest results of each stage, blobs, and runs, that stay whatever the other limits say
 	DryRun    bool          // say what would go, remove nothing
 }
 
@@ -28,13 +28,14 @@ const (
 	RemovedResult   = "result"
 	RemovedRun      = "run"
 	RemovedBlob     = "blob"
+	RemovedDownload = "download" // cut, or refused
 	RemovedLeftover = "leftover" // of a process that died
 )
 
 // Removed is something that a pruning took away.
 type Removed struct {
 	Kind  string
-	Name  string // key, id of the run, digest of the blob, name of the folder
+	Name  string // key, id of the run, digest of the blob, name of the file or folder
 	Stage string // of a result
 	Size  int64
 	Used  time.Time
@@ -78,7 +79,11 @@ func (s *Store) Prune(ctx context.Context, now time.Time, l Limits) (Pruned, err
 	if err != nil {
 		return p.out, err
 	}
-	for _, r := range left {
+	blobs, err := s.blobLeftovers(l.DryRun)
+	if err != nil {
+		return p.out, err
+	}
+	for _, r := range append(left, blobs...) {
 		p.note(r)
 	}
 	list, err := p.candidates()
@@ -159,6 +164,15 @@ func (p *pruning) candidates() ([]*candidate, error) {
 		c.Used = p.lastUse(c.Name, map[string]bool{})
 		c.depth = p.depth(c.Name, map[string]bool{})
 	}
+	more, err := p.blobCandidates()
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, more...)
+	if more, err = p.downloadCandidates(); err != nil {
+		return nil, err
+	}
+	list = append(list, more...)
 	runs, err := p.Runs()
 	if err != nil {
 		return nil, err
