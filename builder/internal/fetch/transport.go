@@ -25,6 +25,22 @@ func newTransport() http.RoundTripper {
 	}
 }
 
+// Offline returns a Transport that refuses every request. What is here already
+// is still found.
+func Offline() http.RoundTripper { return offline{} }
+
+type offline struct{}
+
+func (offline) RoundTrip(*http.Request) (*http.Response, error) { return nil, RefuseOffline("") }
+
+// RefuseOffline returns the *fault.Problem of something that would have to be
+// fetched while the network must not be used. Whoever knows the flag it is about
+// adds that.
+func RefuseOffline(what string) *fault.Problem {
+	return &fault.Problem{Class: fault.Network, Value: what, Why: "is not on this machine, and the network must not be used (--offline)",
+		Fix: "run it once without --offline"}
+}
+
 // checkRedirect refuses circles, long chains and the way from https to http.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	refuse := func(why string) error {
