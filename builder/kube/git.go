@@ -30,6 +30,9 @@ func newGit(ctx context.Context, opts Options) (*gitTool, error) {
 		{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"protocol.version", "2"}, {"advice.detachedHead", "false"},
 		{"http.lowSpeedLimit", "1000"}, {"http.lowSpeedTime", "60"},
 	}}
+	if opts.Offline {
+		g.extra = append(slices.Clone(g.extra), "GIT_ALLOW_PROTOCOL=file") // what git fetches on demand is refused too
+	}
 	out, err := g.run(ctx, "version")
 	if err != nil {
 		return nil, err
@@ -109,6 +112,8 @@ func gitProblem(ctx context.Context, err error, value, doing string) error {
 	switch {
 	case has("No space left on device", "not enough space"):
 		p.Class, p.Field, p.Value, p.Why, p.Fix = fault.Host, "disk", "", "is full", "make room in the store's folder (--store)"
+	case has("transport '") && has("not allowed"):
+		p.Class, p.Why, p.Err, p.Fix = fault.Network, "is not on this machine as a whole, and the network must not be used (--offline)", nil, "run it once without --offline"
 	case has("Authentication failed", "could not read Username", "could not read Password", "Permission denied (publickey", "terminal prompts disabled"):
 		p.Class, p.Why, p.Fix = fault.Input, "wants credentials, or does not exist", "set up git's credentials for it, or check the name"
 	case has("not appear to be a git repository", "not found", "does not exist", "404"):

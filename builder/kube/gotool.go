@@ -8,6 +8,7 @@ import (
 	"go/version"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
@@ -37,6 +38,9 @@ func newGoTool(ctx context.Context, opts Options) (*goTool, error) {
 		return nil, &fault.Problem{Class: fault.Host, Field: "go", Why: "is needed to compile Kubernetes and is not in PATH", Fix: fix}
 	}
 	g := &goTool{path: path, extra: opts.Env}
+	if opts.Offline {
+		g.extra = append(slices.Clone(g.extra), "GOPROXY=off")
+	}
 	out, err := g.run(ctx, "", []string{"GOTOOLCHAIN=local", "GOWORK=off"}, nil, "env", "-json")
 	if err == nil {
 		err = json.Unmarshal(out, &g.user)

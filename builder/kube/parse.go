@@ -27,6 +27,7 @@ type Options struct {
 	Prefer     string        // Prebuilt: take a plain release as it was published; default: compile it
 	Linux      bool          // also kubelet, kubeadm and kubectl for linux/amd64, of the same ref
 	Debug      bool          // compile without optimisation and with symbols, as the official DBG=1 does
+	Offline    bool          // the network must not be used: what is not on this machine is a Problem of class fault.Network that names it
 	Parallel   int           // packages compiled at once; 0: as many as the go command thinks right
 }
 

@@ -34,6 +34,7 @@ const (
 // each time, files are kept by their digest.
 type web struct {
 	client *fetch.Client
+	off    bool // the network must not be used
 	root   string
 	dir    string // of the files that are kept
 	sink   report.Sink
@@ -53,6 +54,9 @@ func newWeb(opts Options, root string, sink report.Sink) (*web, error) {
 		w.pause = time.Second
 	}
 	w.client = &fetch.Client{Sink: sink, Backoff: w.pause}
+	if w.off = opts.Offline; w.off {
+		w.client.Transport = fetch.Offline()
+	}
 	return w, nil
 }
 
@@ -100,6 +104,11 @@ func (w *web) refused(from string, err error) error {
 // ask sends one request, again where the server is busy or breaks off. Any
 // other status is an answer.
 func (w *web) ask(ctx context.Context, method, from string) (answer, error) {
+	if w.off {
+		p := fetch.RefuseOffline(fetch.Redact(from))
+		p.Field = field
+		return answer{}, p
+	}
 	pause := w.pause
 	for try := 1; ; try++ {
 		a, err := w.once(ctx, method, from)
