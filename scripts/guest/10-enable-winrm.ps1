@@ -72,9 +72,10 @@ function Set-State($Context) {
         $password = ConvertTo-SecureString -String (Get-WboxParameter $Context.Parameters 'pfxPassword') -AsPlainText -Force
         Import-PfxCertificate -FilePath (Get-PfxFile $Context) -CertStoreLocation 'Cert:\LocalMachine\My' -Password $password | Out-Null
     }
-    Set-Listener $certificate $port
     Set-WSManInstance -ResourceURI 'winrm/config' -ValueSet @{ MaxTimeoutms = '1800000' } | Out-Null
+    # Before there is a listener: whoever is refused once does not come again.
     Set-WSManInstance -ResourceURI 'winrm/config/service/auth' -ValueSet @{ Basic = 'true' } | Out-Null
+    Set-Listener $certificate $port
     Set-WboxFirewallRule -Name $RuleName -Protocol TCP -Port $port -DisplayName 'wbox: WinRM over HTTPS'
 
     if ($account) { Set-LocalUser -Name $account -PasswordNeverExpires $true }
