@@ -18,8 +18,8 @@ import (
 	"github.com/wbox-dev/wbox/builder/kube"
 )
 
-const buildExample = `  # Kubernetes compiled from its source, Calico's features, an evaluation ISO
-  wbox build --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso
+const buildExample = `  # Kubernetes compiled from its source, Calico's features, Windows from the store or, the first time, from Microsoft
+  wbox build --k8s v1.37.2 --cni calico
 
   # your own kubelet.exe, the other programs from a release
   wbox build --k8s ./bin --k8s-base v1.37.2 --iso SERVER_EVAL_x64FRE_en-us.iso -o boxes
@@ -43,6 +43,7 @@ func (a *app) buildCommand() *cobra.Command {
 	f := cmd.Flags()
 	selectionFlags(f, sel)
 	frozenFlag(f, sel)
+	a.isoFlags(f)
 	f.IntVar(&sel.flags.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
 	f.StringVar(&sel.flags.Memory, "memory", "", "memory of the machine, such as 4GiB (default 4GiB, 2GiB for a stand-in)")
 	f.BoolVar(&sel.flags.AllowEmulation, "allow-emulation", false, "install real Windows without hardware acceleration, which takes hours")
@@ -74,8 +75,12 @@ func (a *app) build(cmd *cobra.Command, sel *selection) error {
 	if err != nil {
 		return err
 	}
+	mo, err := a.mediaOptions()
+	if err != nil {
+		return err
+	}
 	ctx := cmd.Context()
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, Pins: pins, Offline: a.offline})
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, Pins: pins, Offline: a.offline, Media: mo})
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,9 @@ type app struct {
 	verbose  bool
 	offline  bool
 
+	acceptEULA bool // see isoFlags
+	isoBase    string
+
 	display *ui.Display // nil until the global flags were read
 	end     func()      // takes the display off the screen; as display
 }
@@ -91,7 +94,7 @@ func (a *app) root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &fault.Problem{Class: fault.Usage, Field: c.CommandPath(), Err: err, Fix: "see " + c.CommandPath() + " --help"}
 	})
-	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
+	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.isoCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
 	return cmd
 }
 

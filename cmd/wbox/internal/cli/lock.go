@@ -30,6 +30,7 @@ func (a *app) lockCommand() *cobra.Command {
 	}
 	selectionFlags(cmd.Flags(), sel)
 	frozenFlag(cmd.Flags(), sel)
+	a.isoFlags(cmd.Flags())
 	return cmd
 }
 
@@ -42,8 +43,12 @@ func (a *app) lock(cmd *cobra.Command, sel *selection) error {
 	if err != nil {
 		return err
 	}
+	mo, err := a.mediaOptions()
+	if err != nil {
+		return err
+	}
 	ctx := cmd.Context()
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline})
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline, Media: mo, Download: true})
 	if err != nil {
 		return err
 	}

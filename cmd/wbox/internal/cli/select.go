@@ -40,7 +40,7 @@ func selectionFlags(f *pflag.FlagSet, sel *selection) {
 	f.StringVar(&s.Containerd, "containerd", "", "a folder with containerd.exe and its companions to install")
 	f.StringVar(&s.Windows, "windows", "", "Windows Server release: 2019, 2022 or 2025 (default 2022)")
 	f.StringVar(&s.Edition, "edition", "", "core or desktop (default core)")
-	f.StringVar(&s.ISO, "iso", "", "the Windows Server installation medium")
+	f.StringVar(&s.ISO, "iso", "", "the Windows Server installation medium: a file, or a URL, with #sha256=DIGEST where it is pinned (default: the newest in the store, else an evaluation that is downloaded)")
 	f.StringSliceVar(&s.Providers, "provider", nil, "what to make (default libvirt)")
 	f.StringVar(&s.Name, "name", "", "the box's name, OWNER/BOX (default local/wbox-wsWINDOWS-CNI)")
 	f.IntVar(&s.Revision, "revision", 0, "the fourth number of the box's version")
