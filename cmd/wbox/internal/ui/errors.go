@@ -27,6 +27,6 @@ func PrintError(w io.Writer, err error) int {
 // Interrupted says how a build ended that the user stopped, and returns the
 // exit code.
 func Interrupted(w io.Writer, after time.Duration) int {
-	fmt.Fprintf(w, "wbox: interrupted after %s; what was finished is kept, run the same command to go on\n", Elapsed(after))
+	fmt.Fprintf(w, "wbox: interrupted after %s; what is finished is kept: run it again to go on\n", Elapsed(after))
 	return int(fault.Interrupted)
 }

@@ -92,7 +92,7 @@ func openPTY(t *testing.T, columns, rows uint16) (master, slave *os.File) {
 }
 
 // play runs the actor on a pseudo-terminal and returns what it wrote there and
-// to its standard output. Once halfway, act may interfere.
+// to its standard output. Once the progress is shown, halfway may interfere.
 func play(t *testing.T, how string, columns, rows uint16, env []string, halfway func(*exec.Cmd)) (screen, stdout string) {
 	t.Helper()
 	master, slave := openPTY(t, columns, rows)
@@ -112,12 +112,27 @@ func play(t *testing.T, how string, columns, rows uint16, env []string, halfway 
 		t.Fatal(err)
 	}
 	slave.Close()
-	shown := make(chan string)
+	shown, drawn := make(chan string), make(chan struct{})
 	go func() {
-		b, _ := io.ReadAll(master) // ends with EIO when the last writer closes
-		shown <- string(b)
+		var all []byte
+		for chunk := make([]byte, 4096); ; {
+			n, err := master.Read(chunk)
+			before := bytes.Contains(all, []byte("rebooting"))
+			all = append(all, chunk[:n]...)
+			if !before && bytes.Contains(all, []byte("rebooting")) {
+				close(drawn)
+			}
+			if err != nil { // EIO, when the last writer is gone
+				shown <- string(all)
+				return
+			}
+		}
 	}()
-	time.Sleep(3 * tick) // a few frames
+	select {
+	case <-drawn:
+	case <-time.After(20 * time.Second):
+		t.Error("the progress was not shown within 20 s")
+	}
 	if halfway != nil {
 		halfway(cmd)
 	}
