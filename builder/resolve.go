@@ -3,7 +3,6 @@ package builder
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	goversion "github.com/hashicorp/go-version"
@@ -81,9 +80,7 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	if problems[6] = err; err != nil && opts.Pins.Frozen {
 		return nil, fault.Check(problems...) // what is not pinned is not looked up either
 	}
-	if opts.Offline {
-		opts.Kube.Env = append(slices.Clone(opts.Kube.Env), "GOPROXY=off")
-	}
+	opts.Kube.Offline = opts.Offline
 	var pending *media.Pending
 	var g errgroup.Group
 	g.Go(func() error {
