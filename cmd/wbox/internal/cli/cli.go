@@ -43,14 +43,18 @@ type app struct {
 // wrong use, 3 an input was refused, 4 this machine lacks something, 5 the
 // guest failed, 6 busy, 7 network, 130 interrupted.
 func Main(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
-	a := &app{in: in, out: out, err: errw}
+	stdout := &result{w: out}
+	a := &app{in: in, out: stdout, err: errw}
 	started := time.Now()
 	root := a.root()
+	a.helpCommands(root)
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
 	root.SetErr(errw)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = stdout.lost()
+	}
 	if a.display != nil {
 		a.end()
 	}
@@ -85,7 +89,7 @@ func (a *app) root() *cobra.Command {
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := cmd.PersistentFlags()
-	f.StringVar(&a.store, "store", os.Getenv("WBOX_STORE"), "folder of results (default: wbox in the user's cache folder; env WBOX_STORE)")
+	f.StringVar(&a.store, "store", "", "folder of results (default: wbox in the user's cache folder; env WBOX_STORE)")
 	f.StringVar(&a.format, "format", "text", "form of the result on standard output: text or json")
 	f.StringVar(&a.progress, "progress", string(ui.Auto), "progress on standard error: auto, plain, json or none")
 	f.StringVar(&a.color, "color", string(ui.ColorAuto), "colours on standard error: auto, always or never; auto heeds NO_COLOR")
@@ -140,8 +144,10 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 
 // storeDir is where results are kept.
 func (a *app) storeDir() (string, error) {
-	if a.store != "" {
-		return filepath.Abs(a.store)
+	for _, dir := range []string{a.store, os.Getenv("WBOX_STORE")} {
+		if dir != "" {
+			return filepath.Abs(dir)
+		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
