@@ -33,7 +33,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 		}
 		_, flags, _ := strings.Cut(out.String(), "\nFlags:\n")
 		for _, line := range strings.Split(flags, "\n") {
-			if len([]rune(line)) > 80 {
+			if len([]rune(line)) > 80 && !strings.Contains(line, "://") { // a URL is not broken
 				t.Errorf("wbox %s: wider than a terminal: %s", args, line)
 			}
 		}
