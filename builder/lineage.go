@@ -2,11 +2,15 @@ package builder
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/wbox-dev/wbox/builder/internal/bake"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
+	"github.com/wbox-dev/wbox/builder/spec"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
+	"github.com/wbox-dev/wbox/builder/stages/proof"
 )
 
 // lineage knows which results of a store were made of which.
@@ -104,7 +108,8 @@ func (b madeBox) String() string {
 	return s
 }
 
-// uses says which boxes of the store were made of each result.
+// uses says which boxes of the store were made of each result; a proof is of
+// the boxes that its disk is in.
 func (l *lineage) uses() map[string][]string {
 	out := map[string][]string{}
 	for key, b := range l.boxes() {
@@ -113,6 +118,12 @@ func (l *lineage) uses() map[string][]string {
 	for k, names := range out {
 		slices.Sort(names)
 		out[k] = slices.Compact(names)
+	}
+	for _, e := range l.entries {
+		disk, ok := strings.CutPrefix(l.inputs[e.Key]["disk"], "key:")
+		if e.Stage == proof.Name && ok {
+			out[e.Key] = out[disk]
+		}
 	}
 	return out
 }
@@ -127,6 +138,23 @@ func (l *lineage) standIns() map[string]bool {
 		}
 		for _, d := range l.media(key) {
 			out[d] = true
+		}
+	}
+	return out
+}
+
+// stageOrder returns the keys of a map by stage in the order of the pipeline;
+// names that it does not know come last.
+func stageOrder[V any](byStage map[string]V) []string {
+	var out []string
+	for _, s := range pipeline(&Resolved{Spec: &spec.Spec{}}, bake.Host{}) {
+		if _, ok := byStage[s.Name()]; ok {
+			out = append(out, s.Name())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byStage)) {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
 		}
 	}
 	return out

@@ -218,3 +218,24 @@ func (s *Store) VerifyBlobs(ctx context.Context, looked func(Blob)) (bytes int64
 	}
 	return bytes, damage, nil
 }
+
+// BlobUse is a blob and when it was used last.
+type BlobUse struct {
+	Blob
+	Used time.Time
+}
+
+// BlobUses lists all blobs with their last use.
+func (s *Store) BlobUses() ([]BlobUse, error) {
+	blobs, err := s.Blobs()
+	if err != nil {
+		return nil, err
+	}
+	var out []BlobUse
+	for _, b := range blobs {
+		if used, err := s.blobUsed(b); err == nil { // else removed meanwhile
+			out = append(out, BlobUse{b, used})
+		}
+	}
+	return out, nil
+}
