@@ -253,10 +253,12 @@ func (b *build) hit(ctx context.Context, n *node, key string) (*cas.Result, erro
 func (b *build) ensureInputs(ctx context.Context, n *node) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, in := range n.Inputs() {
-		if in.From != "" {
-			p := b.nodes[in.From]
-			g.Go(func() error { _, err := p.ensure(gctx); return err })
+		if in.From == "" { // a blob of the store, maybe
+			g.Go(func() error { return b.Store.HoldBlob(gctx, in.Digest) })
+			continue
 		}
+		p := b.nodes[in.From]
+		g.Go(func() error { _, err := p.ensure(gctx); return err })
 	}
 	return g.Wait()
 }

@@ -270,6 +270,41 @@ func TestMissingOutputIsAnError(t *testing.T) {
 	}
 }
 
+func TestPruneTakesNothingThatABuildUses(t *testing.T) {
+	root := t.TempDir()
+	m := chain()
+	_, err := newEngine(t, root).Build(t.Context(), list(m), "node")
+	must(t, err)
+	e := newEngine(t, root)
+	iso := filepath.Join(t.TempDir(), "iso")
+	must(t, os.WriteFile(iso, []byte("iso"), 0o644))
+	blob, err := e.Store.AddBlob(t.Context(), iso, nil)
+	must(t, err)
+	pruneAll := func() {
+		s, err := cas.Open(root)
+		must(t, err)
+		_, err = s.Prune(t.Context(), time.Now(), cas.Limits{MaxSize: 0})
+		must(t, err)
+	}
+	m = chain()
+	m["bits"].params, m["payload"].params = "v2", "v2" // so that the nodes' disk is used
+	m["bits"].inputs = []stage.Input{stage.Locked("source", blob.Digest, blob.Path)}
+	m["bits"].run = func(_ context.Context, w *stage.Work) error { pruneAll(); _, err := os.ReadFile(w.In("source")); return err }
+	m["payload"].run = func(_ context.Context, w *stage.Work) error {
+		pruneAll()
+		_, err := os.ReadFile(w.In("disk"))
+		return err
+	}
+	m["box"].run = func(context.Context, *stage.Work) error { pruneAll(); return nil }
+	built, err := e.Build(t.Context(), list(m), "box")
+	must(t, err)
+	for _, b := range built {
+		if b.Result == nil {
+			t.Errorf("%s was pruned", b.Stage.Name())
+		}
+	}
+}
+
 func TestBadGraphs(t *testing.T) {
 	a := &fakeStage{name: "a", outputs: disk}
 	for name, stages := range map[string][]stage.Stage{
