@@ -121,10 +121,10 @@ func unreadable(path string, err error) error {
 		Fix: "if it is wbox's, delete it and run wbox lock; if not, name another with --lock FILE"}
 }
 
-var digestForm = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|h1:[A-Za-z0-9+/]{43}=|git:[0-9a-f]{40,64})$`)
+var digestForm = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}|h1:[A-Za-z0-9+/]{43}=|git:[0-9a-f]{40,64})$`)
 
-// IsDigest says whether text pins an input: "sha256:…", a Go module's "h1:…" or
-// a commit, "git:…".
+// IsDigest says whether text pins an input: "sha256:…", "sha512:…", a Go
+// module's "h1:…", or a commit or tree of git, "git:…".
 func IsDigest(text string) bool { return digestForm.MatchString(text) }
 
 // Parse reads a lock. Unknown keys, malformed digests and a checksum that does

@@ -97,6 +97,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestIsDigest(t *testing.T) {
+	for text, want := range map[string]bool{digestA: true, module: true, "git:0123456789abcdef0123456789abcdef01234567": true,
+		"sha512:" + strings.Repeat("ab", 64): true, "sha512:" + strings.Repeat("ab", 32): false, "": false, "v1.37.2": false, digestA + "\n": false, "SHA256" + digestA[6:]: false} {
+		if got := IsDigest(text); got != want {
+			t.Errorf("%.40q: %v", text, got)
+		}
+	}
+}
+
 func TestDiff(t *testing.T) {
 	now, old := example(), example()
 	if got := now.Diff(old); got != nil {
