@@ -198,8 +198,7 @@ func (p Pins) request(text string, pinned *lock.Lock) string {
 // differs between machines.
 func source(path string) string {
 	if strings.Contains(path, "://") {
-		before, _, _ := strings.Cut(spec.Public(path), "?") // what follows may be a key
-		return before
+		return spec.Public(path)
 	}
 	return filepath.Base(path)
 }

@@ -258,6 +258,9 @@ func TestSecretsStayOutOfASelection(t *testing.T) {
 	if got := s.Selection()["k8s"]; got != "git:https://example.org/k.git@my-branch" {
 		t.Errorf("got %s", got)
 	}
+	if got := Public("https://me:pw@example.org/a/kubelet.exe?sig=1"); got != "https://example.org/a/kubelet.exe" {
+		t.Errorf("got %s", got)
+	}
 	for _, text := range []string{"git:git@example.org:k.git@main", "https://example.org/a@b", "v1.37.2"} {
 		if got := Public(text); got != text {
 			t.Errorf("%s became %s", text, got)

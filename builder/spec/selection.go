@@ -12,8 +12,12 @@ import (
 // and where it lies differs between machines.
 const folder = "folder"
 
-// Public takes user names and passwords out of URLs: a lock is not for secrets.
+// Public takes user names, passwords and queries, which often are signatures,
+// out of URLs: a lock is not for secrets. Everything else stays as it is.
 func Public(text string) string {
+	if strings.Contains(text, "://") {
+		text, _, _ = strings.Cut(text, "?")
+	}
 	return regexp.MustCompile(`://[^/@\s]*@`).ReplaceAllString(text, "://")
 }
 
