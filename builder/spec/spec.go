@@ -21,14 +21,14 @@ import (
 // a box file names as seen from its own folder. The comments are also what
 // schema.json says.
 type Spec struct {
-	K8s        string   `key:"k8s" flag:"--k8s" path:"maybe"`                // Required: what Kubernetes to bake, such as v1.37.2, or a folder of .exe files.
+	K8s        string   `key:"k8s" flag:"--k8s" path:"maybe"`                // Required: what Kubernetes to bake: a version such as v1.37.2, another source, or a folder.
 	K8sBase    string   `key:"k8sBase" flag:"--k8s-base"`                    // Optional: a version that programs missing from a folder come from. Default: none.
 	K8sVersion string   `key:"k8sVersion" flag:"--k8s-version"`              // Optional: the version of a folder's kubelet.exe. Default: what the folder says.
 	CNI        string   `key:"cni" flag:"--cni"`                             // Optional: none, calico, antrea or flannel. Default: none.
 	Containerd string   `key:"containerd" flag:"--containerd" path:"always"` // Optional: a folder with containerd.exe and its companions. Default: not installed.
 	Windows    string   `key:"windows" flag:"--windows"`                     // Optional: 2019, 2022 or 2025. Default: 2022.
 	Edition    string   `key:"edition" flag:"--edition"`                     // Optional: core or desktop. Default: core.
-	ISO        string   `key:"iso" flag:"--iso" path:"always"`               // Optional: the Windows installation medium, a file. Default: none, it must be named somewhere.
+	ISO        string   `key:"iso" flag:"--iso" path:"always"`               // Optional: the Windows installation medium, a file or a URL. Default: the store has it, or it is downloaded.
 	Providers  []string `key:"providers" flag:"--provider"`                  // Optional: what to make. Default: libvirt.
 	Name       string   `key:"name" flag:"--name"`                           // Optional: the box's name, OWNER/BOX. Default: local/wbox-wsWINDOWS-CNI.
 	Revision   int      `key:"revision" flag:"--revision"`                   // Optional: the fourth number of the box's version. Default: 0.
