@@ -46,6 +46,7 @@ func TestScript(t *testing.T) {
 			"program": program,
 			"proxy":   proxy,
 			"cut":     cut,
+			"bucket":  bucket, "gitrepo": gitrepo, "resolves": resolves,
 			"replace": replace,
 		},
 	})

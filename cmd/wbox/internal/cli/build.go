@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,11 @@ func (a *app) newBuilder() (*builder.Builder, kube.Options, error) {
 		return nil, kube.Options{}, err
 	}
 	b, err := builder.New(builder.Options{Store: store, Driver: qemu.New(qemu.Options{}), Dial: dial, Sink: a.display})
-	return b, kube.Options{CacheDir: filepath.Join(store, "kube")}, err
+	if err != nil {
+		return nil, kube.Options{}, err
+	}
+	opts, err := a.kubeSettings(kube.Options{})
+	return b, opts, err
 }
 
 // dial opens a WinRM connection to a guest of ours.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/kube"
 	"github.com/wbox-dev/wbox/cmd/wbox/internal/ui"
 )
 
@@ -31,6 +32,8 @@ type app struct {
 	color    string
 	verbose  bool
 	offline  bool
+
+	kubeBaseURL string
 
 	acceptEULA bool // see isoFlags
 	isoBase    string
@@ -94,11 +97,12 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.progress, "progress", string(ui.Auto), "progress on standard error: auto, plain, json or none")
 	f.StringVar(&a.color, "color", string(ui.ColorAuto), "colours on standard error: auto, always or never; auto heeds NO_COLOR")
 	f.BoolVar(&a.offline, "offline", false, "don't use the network: what is not on this machine is an error")
+	f.StringVar(&a.kubeBaseURL, "kube-base-url", os.Getenv("WBOX_KUBE_BASE_URL"), "where releases and CI builds of Kubernetes are published (default "+kube.DefaultBaseURL+"; env WBOX_KUBE_BASE_URL)")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail on standard error")
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &fault.Problem{Class: fault.Usage, Field: c.CommandPath(), Err: err, Fix: "see " + c.CommandPath() + " --help"}
 	})
-	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.isoCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
+	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.kubeCommand(), a.isoCommand(), a.boxCommand(), a.versionCommand(), a.docsCommand())
 	return cmd
 }
 

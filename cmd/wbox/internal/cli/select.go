@@ -33,7 +33,7 @@ Digests of all inputs are kept in wbox.lock: beside the box file, else in the ou
 // plan and lock.
 func selectionFlags(f *pflag.FlagSet, sel *selection) {
 	s := &sel.flags
-	f.StringVar(&s.K8s, "k8s", "", "Kubernetes: a version (v1.37.2), or a folder with kubelet.exe")
+	f.StringVar(&s.K8s, "k8s", "", "Kubernetes: a version (v1.37.2, stable, ci/latest), a git ref (master, pull/12345, git:REPOSITORY@REF), a source tree, a folder with kubelet.exe or a URL; see wbox kube --help")
 	f.StringVar(&s.K8sBase, "k8s-base", "", "the version that programs missing from the folder of --k8s come from")
 	f.StringVar(&s.K8sVersion, "k8s-version", "", "the version of the folder's kubelet.exe, where it can't be found out")
 	f.StringVar(&s.CNI, "cni", "", "prepare for a CNI: none, calico, antrea or flannel (default none)")
