@@ -91,7 +91,8 @@ func (b *Builder) Build(ctx context.Context, r *Resolved) (*Built, error) {
 	if err := b.store.Sweep(); err != nil {
 		return nil, err
 	}
-	if err := b.Preflight(ctx, r); err != nil {
+	expected, err := b.preflight(ctx, r)
+	if err != nil {
 		return nil, err
 	}
 	id, dir, err := b.store.NewRun(time.Now())
@@ -103,7 +104,7 @@ func (b *Builder) Build(ctx context.Context, r *Resolved) (*Built, error) {
 		return nil, err
 	}
 	defer events.Close()
-	e := &engine.Engine{Store: b.store, Sink: report.Tee(b.opts.Sink, events), RunID: id, Run: dir}
+	e := &engine.Engine{Store: b.store, Sink: report.Tee(b.opts.Sink, events), RunID: id, Run: dir, Expected: expected}
 	stages := pipeline(r, b.host(r))
 	built, err := e.Build(ctx, stages, targets()...)
 	if err != nil {

@@ -3,6 +3,7 @@ package builder
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/capacity"
@@ -47,23 +48,41 @@ func needsVM(s stage.Stage) bool {
 // as one *fault.Preflight of Problems of class fault.Host that name the folder,
 // what is needed and what is there. What is in the store already needs nothing.
 func (b *Builder) Preflight(ctx context.Context, r *Resolved) error {
+	_, err := b.preflight(ctx, r)
+	return err
+}
+
+// preflight is Preflight; it returns how long each stage that would run is
+// expected to take, where such a one was measured here.
+func (b *Builder) preflight(ctx context.Context, r *Resolved) (expected map[string]time.Duration, err error) {
 	e := &engine.Engine{Store: b.store, Sink: report.Discard}
 	planned, err := e.Plan(ctx, pipeline(r, b.host(r)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	runs := false
 	for _, p := range planned {
 		runs = runs || p.Status == engine.Miss || p.Status == engine.Always
 	}
 	if !runs {
-		return nil
+		return nil, nil
 	}
 	x, err := b.explain(r, e, planned)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return x.Check()
+	return x.expected(), x.Check()
+}
+
+// expected is how long stages are expected to take, by name.
+func (x *Explanation) expected() map[string]time.Duration {
+	out := map[string]time.Duration{}
+	for _, s := range x.Stages {
+		if s.Explain != nil && s.Explain.Cost.TimeMeasured {
+			out[s.Stage] = time.Duration(s.Explain.Cost.Seconds * float64(time.Second))
+		}
+	}
+	return out
 }
 
 // Check compares what is needed with what is there: see Preflight.

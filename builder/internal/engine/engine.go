@@ -25,6 +25,8 @@ type Engine struct {
 	Sink  report.Sink
 	RunID string // of this run, recorded in results
 	Run   string // this run's folder
+
+	Expected map[string]time.Duration // Optional: how long stages are expected to take, by name; only reported
 }
 
 // Built is what became of one stage.
@@ -42,7 +44,6 @@ type build struct {
 	order  []stage.Stage
 	nodes  map[string]*node
 	vm     *semaphore.Weighted
-	times  func() map[string]time.Duration // how long stages took here before, by name
 	dryRun bool
 
 	mu      sync.Mutex
@@ -77,13 +78,6 @@ type keyed struct {
 // newBuild checks the graph: every input names an output of an earlier stage.
 func (e *Engine) newBuild(stages []stage.Stage) (*build, error) {
 	b := &build{Engine: e, order: stages, nodes: map[string]*node{}, vm: semaphore.NewWeighted(1)}
-	b.times = sync.OnceValue(func() map[string]time.Duration {
-		times, err := e.Store.Times()
-		if err != nil {
-			return nil // only an estimate for people; a store that can't be read is found by others
-		}
-		return times
-	})
 	for _, s := range stages {
 		if b.nodes[s.Name()] != nil {
 			return nil, fmt.Errorf("stage %s is listed twice", s.Name())

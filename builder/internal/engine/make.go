@@ -38,7 +38,7 @@ func (b *build) make(ctx context.Context, n *node, k keyed) (_ *cas.Result, hit 
 		return r, true, err
 	}
 	started := now()
-	b.Sink.Emit(report.Event{Kind: report.StageStarted, Stage: n.Name(), Message: n.Title(), Expected: b.times()[n.Name()]})
+	b.Sink.Emit(report.Event{Kind: report.StageStarted, Stage: n.Name(), Message: n.Title(), Expected: b.Expected[n.Name()]})
 	r, err := b.runStage(ctx, n, k)
 	if err == nil {
 		err = b.Store.Hold(ctx, k.key) // before the lock is let go: nobody prunes it meanwhile
