@@ -166,7 +166,14 @@ func (d *download) acceptWhole(resp *http.Response) (int64, error) {
 	if n == 0 {
 		return 0, d.problem(fault.Input, "is empty on the server", "", nil)
 	}
-	return n, d.checkTotal(n)
+	err := d.checkTotal(n)
+	if err != nil {
+		head, _ := io.ReadAll(io.LimitReader(resp.Body, sniffLen)) // a page says more than its length
+		if p := d.sniff(resp, head); p != nil {
+			return 0, p
+		}
+	}
+	return n, err
 }
 
 // acceptRange is for status 206.

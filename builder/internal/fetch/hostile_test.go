@@ -228,6 +228,12 @@ func behaviours() []behaviour {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			fmt.Fprint(w, "<!doctype html><title>Please\n log in</title>")
 		}},
+		{name: "a login page where a size is known", class: fault.Input, err: `an HTML page, titled "Please log in"`, tries: 1,
+			request: func(r *Request) { r.Size = int64(size) },
+			answer: func(w http.ResponseWriter, r *http.Request, n int, b []byte) {
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, "<title>Please log in</title>")
+			}},
 		{name: "a page that says it is a file", class: fault.Input, err: "an HTML page", tries: 1, answer: func(w http.ResponseWriter, r *http.Request, n int, b []byte) {
 			w.Header().Set("Content-Type", "application/octet-stream")
 			fmt.Fprint(w, "\n <HTML>no")

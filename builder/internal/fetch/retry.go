@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -170,6 +171,9 @@ func (d *download) requestError(ctx context.Context, err error) error {
 		return d.problem(fault.Network, "nothing answers at its address", "check the URL and the network", err)
 	case err.Error() == http.StatusText(http.StatusProxyAuthRequired):
 		return d.proxyProblem(nil)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = errors.New("the connection ended too soon")
 	}
 	return &retryable{err: err}
 }
