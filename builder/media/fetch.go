@@ -112,7 +112,7 @@ func (l *Library) download(ctx context.Context, key, name string, r fetch.Reques
 		return Item{}, err
 	}
 	if _, err := iso.Inspect(ctx, r.Path); err != nil {
-		return Item{}, errors.Join(about(r.Field, err), os.Remove(r.Path))
+		return Item{}, errors.Join(about(r.Field, source(r.URL), err), os.Remove(r.Path))
 	}
 	b, err := l.store.Adopt(r.Path, got.Digest)
 	if err != nil {

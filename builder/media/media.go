@@ -11,12 +11,15 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,20 +93,19 @@ type Item struct {
 	Media iso.Media `json:"media"` // its Path is that in the store
 }
 
-// Add copies the ISO at path into the store, where it is known by its SHA-256.
+// Add copies an ISO file into the store, where it is known by its SHA-256.
 // name is what people call it; default: the table's name for it, else the
 // file's. What is wrong with the file is a *fault.Problem of class Input.
-func (l *Library) Add(ctx context.Context, path, name string) (Item, error) {
-	m, err := iso.Inspect(ctx, path)
+func (l *Library) Add(ctx context.Context, file, name string) (Item, error) {
+	m, err := iso.Inspect(ctx, file)
 	if err != nil {
-		return Item{}, about("wbox iso add", err)
+		return Item{}, about("wbox iso add", "", err)
 	}
-	title := filepath.Base(path)
-	b, err := l.store.AddBlob(ctx, path, l.progress("adding "+title, m.Size))
+	b, err := l.store.AddBlob(ctx, file, l.progress("adding "+filepath.Base(file), m.Size))
 	if err != nil {
 		return Item{}, err
 	}
-	return l.record(ctx, b, name, title)
+	return l.record(ctx, b, name, filepath.Base(file))
 }
 
 // progress tells how far something is, every 64 MB.
@@ -117,11 +119,13 @@ func (l *Library) progress(what string, total int64) func(int64) {
 	}
 }
 
-// about makes iso's problems, which are about --iso, ones about something else.
-func about(field string, err error) error {
+// about makes iso's problems, which are about --iso and a path, ones about
+// something else. An empty value keeps the path.
+func about(field, value string, err error) error {
 	var p *fault.Problem
 	if errors.As(err, &p) {
 		p.Field = field
+		p.Value = cmp.Or(value, p.Value)
 	}
 	return err
 }
@@ -141,12 +145,20 @@ func (l *Library) record(ctx context.Context, b cas.Blob, name, source string) (
 		item.Added, item.Source = old.Added, old.Source
 	}
 	if item.Name == "" {
-		item.Name = strings.TrimSuffix(strings.TrimSuffix(source, ".iso"), ".ISO")
+		item.Name = title(source)
 		if e, ok := l.known(b.Digest); ok {
 			item.Name = e.Name
 		}
 	}
 	return item, l.write(ctx, l.itemPath(b.Digest), item)
+}
+
+// title is what an ISO is called that nobody named: after its file.
+func title(source string) string {
+	if u, err := url.Parse(source); err == nil && isURL(source) {
+		source = path.Base(u.Path)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(source, ".iso"), ".ISO")
 }
 
 func (l *Library) known(digest string) (Entry, bool) {
