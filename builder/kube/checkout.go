@@ -29,7 +29,7 @@ type checkoutSource struct {
 
 // isSourceTree says whether a folder is a source tree of Kubernetes.
 func isSourceTree(dir string) bool {
-	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	data, err := readSome(filepath.Join(dir, "go.mod"), 1<<20)
 	return err == nil && modfile.ModulePath(data) == mainModule
 }
 

@@ -24,16 +24,16 @@ func (d *dirSource) version(ctx context.Context, kubelet string, sink report.Sin
 		return v, d.doubt(kubelet, v, sink)
 	}
 	file := filepath.Join(d.path, "version")
-	data, err := os.ReadFile(file)
+	data, err := readSome(file, 256)
 	switch {
 	case err == nil:
-		v, err := normalizeVersion(string(data[:min(len(data), 256)]), true)
+		v, err := normalizeVersion(string(data), true)
 		if err != nil {
 			return "", &fault.Problem{Class: fault.Input, Field: field, Value: file, Why: "holds no version", Err: err, Fix: "write one line such as v1.37.2 into it, or say --k8s-version"}
 		}
 		return v, d.doubt(kubelet, v, sink)
 	case !errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("reading the file version: %w", err)
+		return "", &fault.Problem{Class: fault.Input, Field: field, Value: file, Why: "can't be read", Err: err, Fix: "write one line such as v1.37.2 into it, or say --k8s-version"}
 	}
 	out, err := runWindows(ctx, d.opts.CacheDir, kubelet, "--version")
 	if ctx.Err() != nil {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -51,15 +50,6 @@ func (e Expect) file() string { return target{e.Name, e.goos()}.file() }
 // the program with its digest. What is wrong with the file is a
 // *fault.Problem of class fault.Input.
 func Verify(path string, want Expect) (Binary, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Binary{}, fmt.Errorf("opening %s: %w", want.file(), err)
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return Binary{}, fmt.Errorf("looking at %s: %w", want.file(), err)
-	}
 	refuse := func(err error) error {
 		p := &fault.Problem{Class: fault.Input, Field: want.Field, Value: path, Why: "is refused", Err: err,
 			Fix: "give a " + want.file() + " that was built for " + want.goos() + "/amd64"}
@@ -68,8 +58,14 @@ func Verify(path string, want Expect) (Binary, error) {
 		}
 		return p
 	}
-	if !st.Mode().IsRegular() {
-		return Binary{}, refuse(errors.New("it is no regular file"))
+	f, err := openRegular(path)
+	if err != nil {
+		return Binary{}, refuse(err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return Binary{}, fmt.Errorf("looking at %s: %w", want.file(), err)
 	}
 	if err := inspect(f, st.Size(), want); err != nil {
 		return Binary{}, refuse(err)
