@@ -44,12 +44,13 @@ func (l *live) Emit(e report.Event) {
 		return
 	}
 	columns, rows := l.measure()
+	before := len(l.state.running)
 	r, known := l.state.apply(e)
 	up := scrolled(e, r, known, columns, l.verbose, l.look)
 	switch {
 	case up != "":
 		l.draw(columns, rows, up)
-	case e.Kind == report.StageStarted:
+	case len(l.state.running) != before:
 		l.draw(columns, rows)
 	}
 	// Progress is drawn by the clock: thousands of events a second cost nothing.

@@ -56,7 +56,7 @@ func (r running) text(room int) string {
 	if r.now == "" {
 		return r.title
 	}
-	if both := r.title + ": " + r.now; cells(both) <= room {
+	if both := r.title + ": " + r.now; r.title != "" && cells(both) <= room {
 		return both
 	}
 	return r.now
@@ -64,7 +64,7 @@ func (r running) text(room int) string {
 
 // times is how long the stage has run, and how long it is expected to.
 func (r running) times(elapsed time.Duration, width int, k look) string {
-	if width < 60 {
+	if width < 60 || r.loose {
 		return fmt.Sprintf("%6s", clock(elapsed))
 	}
 	expected := "?" // nothing was measured here yet
@@ -120,7 +120,7 @@ func scrolled(e report.Event, r running, known bool, columns int, verbose bool, 
 	// ended is one line, whatever the width: "<mark> <name> <title> (<how>)".
 	ended := func(sgr, mark, how string) string {
 		title := r.title
-		if !known {
+		if !known || r.loose {
 			title = oneLine(e.Message)
 		}
 		mark += " "
@@ -149,6 +149,9 @@ func scrolled(e report.Event, r running, known bool, columns int, verbose bool, 
 		}
 		return indent + labelled(e.Stage, oneLine(e.Message))
 	case report.StageProgress:
+		if took := e.Time.Sub(r.started); r.over() && took >= time.Second {
+			return ended(green, k.pick("✓", "+"), Elapsed(took))
+		}
 		if !known && e.Total <= 0 && e.Message != "" { // of no stage that runs: still worth a line
 			return indent + labelled(e.Stage, oneLine(e.Message))
 		}

@@ -190,6 +190,32 @@ func TestScrolled(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoStage: a download before the first stage is shown as one.
+func TestWhatIsNoStage(t *testing.T) {
+	at := func(seconds, done int64) report.Event {
+		return report.Event{Kind: report.StageProgress, Stage: "iso", Message: "downloading x.iso", Done: done, Total: 100, Time: start.Add(time.Duration(seconds) * time.Second)}
+	}
+	s := after(at(0, 1), at(50, 50))
+	const want = "⠋ iso        downloading x.iso                      ███████░░░░░░░   50%  1m00s"
+	if got := s.lines(80, start.Add(time.Minute), colourless); len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	last := at(90, 100)
+	r, known := s.apply(last)
+	if got := scrolled(last, r, known, 80, false, colourless); got != "✓ iso        downloading x.iso (1m30s)" || len(s.running) != 0 {
+		t.Errorf("the end: %q, %d left", got, len(s.running))
+	}
+	r, known = s.apply(at(91, 100)) // done at once: not worth a line
+	if got := scrolled(at(91, 100), r, known, 80, false, colourless); got != "" || len(s.running) != 0 {
+		t.Errorf("done at once: %q, %d left", got, len(s.running))
+	}
+	s.apply(at(92, 5)) // broken off
+	s.apply(report.Event{Kind: report.StageStarted, Stage: "windows", Message: "installing", Time: start})
+	if len(s.running) != 1 || s.running[0].name != "windows" {
+		t.Errorf("running %+v", s.running)
+	}
+}
+
 func TestStateFollowsItsStages(t *testing.T) {
 	s := after(
 		report.Event{Kind: report.StageStarted, Stage: "a", Message: "A"},

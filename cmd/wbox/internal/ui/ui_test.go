@@ -150,6 +150,28 @@ func TestConcurrentEvents(t *testing.T) {
 	}
 }
 
+// TestTheScreenIsCleared: whatever ended last, nothing stays behind that moves.
+func TestTheScreenIsCleared(t *testing.T) {
+	for name, events := range map[string][]report.Event{
+		"a stage":                 {{Kind: report.StageStarted, Stage: "a"}, {Kind: report.StageDone, Stage: "a", Message: "end"}},
+		"a stage that failed":     {{Kind: report.StageStarted, Stage: "a"}, {Kind: report.StageFailed, Stage: "a", Message: "end"}},
+		"counting":                {{Kind: report.StageProgress, Message: "moves", Done: 1, Total: 2}, {Kind: report.StageProgress, Message: "end", Done: 2, Total: 2}},
+		"counting before a stage": {{Kind: report.StageProgress, Message: "moves", Done: 1, Total: 2}, {Kind: report.StageStarted, Stage: "a"}, {Kind: report.StageStopped, Stage: "a"}},
+	} {
+		var b bytes.Buffer
+		l := newLive(&b, colourless, func() (int, int) { return 80, 24 }, false)
+		for _, e := range events {
+			e.Time = start
+			l.Emit(e)
+		}
+		s := newScreen(t, 80, 24)
+		s.write(b.String())
+		if got := s.text(); l.block.shown || l.stop != nil || strings.Contains(got, "moves") || strings.Contains(got, "⠋") {
+			t.Errorf("%s: the screen:\n%s", name, got)
+		}
+	}
+}
+
 func TestElapsed(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0.0s", 0: "0.0s", 449 * time.Millisecond: "0.4s", 9999 * time.Millisecond: "9.9s", 12*time.Second + 900*time.Millisecond: "12s",
