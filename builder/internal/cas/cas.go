@@ -13,6 +13,9 @@
 //	downloads/<name>*          what is being downloaded, or was cut
 //	known/<hash>.json          remembered digests of users' files
 //	runs/<id>/                 events, transcripts, serial logs, screenshots
+//	blobs/sha256/<digest>      files known by their content, read-only
+//	downloads/<name>…          downloads on their way to become blobs
+//	known/<hash>.json          remembered digests of files outside the store
 package cas
 
 import (
@@ -228,7 +231,7 @@ func (s *Store) NewRun(now time.Time) (id, dir string, err error) {
 // holds. It removes no result.
 func (s *Store) Sweep() error {
 	_, err := s.leftovers(false)
-	return err
+	return errors.Join(err, s.SweepBlobs())
 }
 
 // DigestFile returns "sha256:…" and the size of a file's content.
