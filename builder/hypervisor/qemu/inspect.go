@@ -29,21 +29,30 @@ type firmware struct{ code, vars string }
 
 // inspect looks for QEMU and its firmware.
 func (d *Driver) inspect(ctx context.Context) (hostFacts, error) {
+	v, err := d.version(ctx)
+	if err != nil {
+		return hostFacts{}, err
+	}
+	fw, err := findFirmware(d.opts, "/")
+	return hostFacts{v, fw}, err
+}
+
+// version asks QEMU for its version, and refuses one that is too old.
+func (d *Driver) version(ctx context.Context) (string, error) {
 	out, err := exec.Run(ctx, exec.Command{Program: d.opts.Program, Args: []string{"--version"}})
 	if err != nil {
-		return hostFacts{}, fmt.Errorf("asking QEMU for its version: %w", err)
+		return "", fmt.Errorf("asking QEMU for its version: %w", err)
 	}
 	v, err := parseVersion(string(out))
 	if err != nil {
-		return hostFacts{}, &fault.Problem{Class: fault.Host, Field: "program", Value: d.opts.Program,
+		return "", &fault.Problem{Class: fault.Host, Field: "program", Value: d.opts.Program,
 			Why: err.Error(), Fix: "install QEMU " + oldest + " or newer"}
 	}
 	if v.LessThan(version.Must(version.NewVersion(oldest))) {
-		return hostFacts{}, &fault.Problem{Class: fault.Host, Field: "QEMU", Value: v.String(),
+		return "", &fault.Problem{Class: fault.Host, Field: "QEMU", Value: v.String(),
 			Why: "is too old", Fix: "install QEMU " + oldest + " or newer"}
 	}
-	fw, err := findFirmware(d.opts, "/")
-	return hostFacts{v.String(), fw}, err
+	return v.String(), nil
 }
 
 // parseVersion reads the answer to --version: "QEMU emulator version 7.2.22
