@@ -91,6 +91,9 @@ func (b *Builder) Build(ctx context.Context, r *Resolved) (*Built, error) {
 	if err := b.store.Sweep(); err != nil {
 		return nil, err
 	}
+	if err := b.store.HoldBlob(ctx, r.ISODigest); err != nil { // nobody prunes the medium meanwhile
+		return nil, err
+	}
 	expected, err := b.preflight(ctx, r)
 	if err != nil {
 		return nil, err
