@@ -172,12 +172,18 @@ func (r *Resolved) checkEmulation() error {
 		Fix: "run it where KVM works, or allow it with --allow-emulation"}
 }
 
+// What a machine gets unless --memory says otherwise.
+const (
+	windowsMiB = 4096
+	standInMiB = 2048
+)
+
 // name works out the box's name, version and memory.
 func (r *Resolved) name() (err error) {
 	r.BoxName = r.Spec.BoxName(r.Media.StandIn != nil)
-	r.memoryMiB = 4096
+	r.memoryMiB = windowsMiB
 	if r.Media.StandIn != nil {
-		r.memoryMiB = 2048
+		r.memoryMiB = standInMiB
 	}
 	if r.Spec.Memory != "" {
 		if r.memoryMiB, err = spec.ParseMemory(r.Spec.Memory); err != nil {
