@@ -1,8 +1,11 @@
 package kube
 
 import (
+	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/kube/kubetest"
@@ -111,6 +115,59 @@ func TestGitHashOfNoBranch(t *testing.T) {
 	}
 }
 
+// Forks share the mirror, not their tags; a commit of one is not one of the other.
+func TestGitForks(t *testing.T) {
+	one, commits := gitRepo(t)
+	two := filepath.Join(t.TempDir(), "fork")
+	forked, err := kubetest.Repo(t.Context(), two, "1.26.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if commits["v1.37.2"] == forked["v1.37.2"] {
+		t.Fatal("the fork has the same commits")
+	}
+	opts := Options{CacheDir: t.TempDir()}
+	for dir, want := range map[string]kubetest.Commits{one: commits, two: forked} {
+		_, ref, err := resolveText(t, "git:"+dir+"@release-1.37", opts, report.Discard)
+		if err != nil || ref.Commit != want["release-1.37"] || ref.Version != "v1.37.2-1+"+want["release-1.37"][:14] {
+			t.Errorf("%s: got %+v, %v", dir, ref, err)
+		}
+	}
+	if _, _, err := resolveText(t, "git:"+one+"@"+forked["release-1.37"][:12], opts, report.Discard); fault.ClassOf(err) != fault.Input {
+		t.Errorf("the fork's commit in the other repository: got %v", err)
+	}
+}
+
+// A connection that breaks is made again.
+func TestGitTriesAgain(t *testing.T) {
+	dir, commits := gitRepo(t)
+	var mu sync.Mutex
+	asked := 0
+	backend := overHTTP(t, filepath.Dir(dir))
+	to, err := url.Parse(backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked++
+		n := asked
+		mu.Unlock()
+		if n <= 2 {
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	rec := &recorder{}
+	opts := Options{CacheDir: t.TempDir(), RetryPause: time.Millisecond}
+	_, ref, err := resolveText(t, "git:"+server.URL+"/kubernetes@master", opts, rec)
+	if err != nil || ref.Commit != commits["master"] || len(rec.messages(report.Note)) == 0 {
+		t.Errorf("got %+v, %v after %d requests, %v", ref, err, asked, rec.events)
+	}
+}
+
 func TestGitRefuses(t *testing.T) {
 	dir, _ := gitRepo(t)
 	remote := "file://" + filepath.ToSlash(dir)
@@ -125,7 +182,7 @@ func TestGitRefuses(t *testing.T) {
 		"git:" + remote + "-none@master":      {fault.Input, []string{"is not a git repository"}},
 		"git:http://127.0.0.1:1/k.git@master": {fault.Network, []string{"http://127.0.0.1:1/k.git", "could not be reached"}},
 	} {
-		src, err := Parse(text, Options{CacheDir: t.TempDir(), GitURL: remote})
+		src, err := Parse(text, Options{CacheDir: t.TempDir(), GitURL: remote, RetryPause: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

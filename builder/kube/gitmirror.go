@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/report"
@@ -27,7 +29,14 @@ type mirror struct {
 	name   string // of the remote in refs and settings
 	git    *gitTool
 	sink   report.Sink
+
+	offline bool
+	pause   time.Duration // before the second try
 }
+
+// fetchTries is how often a fetch that the network broke is begun anew; git
+// can't go on with one.
+const fetchTries = 3
 
 // openMirror makes the mirror in cacheDir, if need be, for work with one remote.
 func openMirror(ctx context.Context, opts Options, remote string, sink report.Sink) (*mirror, error) {
@@ -46,7 +55,7 @@ func openMirror(ctx context.Context, opts Options, remote string, sink report.Si
 		return nil, fmt.Errorf("finding the git repository: %w", err)
 	}
 	sum := sha256.Sum256([]byte(remote))
-	m := &mirror{dir: dir, remote: remote, name: "r" + hex.EncodeToString(sum[:6]), sink: sink}
+	m := &mirror{dir: dir, remote: remote, name: "r" + hex.EncodeToString(sum[:6]), sink: sink, offline: opts.Offline, pause: cmp.Or(opts.RetryPause, time.Second)}
 	// The remote lives in the environment: its URL, which may hold a password,
 	// is written nowhere.
 	for _, c := range [][2]string{{"url", remote}, {"promisor", "true"}, {"partialclonefilter", "blob:none"}} {
@@ -110,15 +119,28 @@ func (m *mirror) fetch(ctx context.Context, refspecs ...string) error {
 	m.sink.Emit(report.Event{Kind: report.StageProgress, Message: "fetching from " + shown})
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", m.name,
 		"+refs/tags/v*:refs/wbox/" + m.name + "/tags/v*"}, refspecs...)
-	_, err = m.git.run(ctx, args...)
-	if err == nil {
-		return nil
+	pause := m.pause
+	for try := 1; ; try++ {
+		_, err := m.git.run(ctx, args...)
+		if err == nil {
+			return nil
+		}
+		if text := outputOf(err); ctx.Err() == nil && strings.Contains(text, "couldn't find remote ref") ||
+			strings.Contains(text, "not our ref") || strings.Contains(text, "unadvertised object") {
+			return errNoRef
+		}
+		if err = gitProblem(ctx, err, shown, "fetching"); fault.ClassOf(err) != fault.Network || try == fetchTries || m.offline {
+			return err
+		}
+		m.sink.Emit(report.Event{Kind: report.Note, Message: fmt.Sprintf("%v; trying again in %s", err, pause)})
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+		pause *= 2
 	}
-	if text := outputOf(err); ctx.Err() == nil && strings.Contains(text, "couldn't find remote ref") ||
-		strings.Contains(text, "not our ref") || strings.Contains(text, "unadvertised object") {
-		return errNoRef
-	}
-	return gitProblem(ctx, err, shown, "fetching")
 }
 
 // view makes a repository in dir that sees the mirror's objects and of its refs
