@@ -8,6 +8,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
+	"github.com/wbox-dev/wbox/builder/stages/features"
 	"github.com/wbox-dev/wbox/builder/stages/kubebits"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
 	"github.com/wbox-dev/wbox/builder/stages/payload"
@@ -72,8 +73,10 @@ func guesses(stage string, standIn, desktop bool) guess {
 		g = guess{6 * gib, 0}
 	case proof.Name:
 		return guess{mib, 2 * gib}
-	default:
+	case features.Name:
 		return guess{gib + gib/2, 256 * mib}
+	default:
+		return guess{gib / 2, 256 * mib}
 	}
 	if desktop {
 		g.kept += g.kept / 2
