@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) cacheCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cache", Short: "Look at the store and tidy it up", Args: noArgs,
+	cmd := &cobra.Command{Use: "cache", Short: "Look at the store and tidy it up", Args: noArgs, SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	ls := &cobra.Command{
 		Use: "ls", Short: "List what is in the store", Args: noArgs, Example: "  wbox cache ls --format json",
