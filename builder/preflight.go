@@ -47,6 +47,8 @@ func needsVM(s stage.Stage) bool {
 // Preflight refuses a build for which this host has too little disk or memory,
 // as one *fault.Preflight of Problems of class fault.Host that name the folder,
 // what is needed and what is there. What is in the store already needs nothing.
+// It refuses a box that could not be published, as a Problem of class
+// fault.Usage.
 func (b *Builder) Preflight(ctx context.Context, r *Resolved) error {
 	_, err := b.preflight(ctx, r)
 	return err
@@ -71,7 +73,7 @@ func (b *Builder) preflight(ctx context.Context, r *Resolved) (expected map[stri
 	if err != nil {
 		return nil, err
 	}
-	return x.expected(), x.Check()
+	return x.expected(), fault.Check(checkVersion(ctx, r, planned), x.Check())
 }
 
 // expected is how long stages are expected to take, by name.

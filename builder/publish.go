@@ -16,7 +16,9 @@ import (
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
+	"github.com/wbox-dev/wbox/builder/internal/engine"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
+	"github.com/wbox-dev/wbox/builder/stages/proof"
 )
 
 // lockFile is held in the output folder while a build may write there.
@@ -51,6 +53,9 @@ func checkOutput(dir string) error {
 	fi, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
+		if _, err := os.Lstat(dir); err == nil {
+			return &fault.Problem{Class: fault.Usage, Field: "-o", Value: dir, Why: "is a link that leads nowhere", Fix: "name a folder"}
+		}
 		return checkCreatable(dir)
 	case err != nil:
 		return unwritableOutput(dir, err)
@@ -65,7 +70,7 @@ func checkOutput(dir string) error {
 		return &fault.Problem{Class: fault.Usage, Field: "-o", Value: dir,
 			Why: fmt.Sprintf("holds files that wbox did not write (%s)", some(foreign)), Fix: "name an empty folder, or one that wbox has made"}
 	}
-	return probeWritable(dir)
+	return probeWritable(dir, dir)
 }
 
 // checkCreatable looks at the nearest folder above dir that exists.
@@ -80,7 +85,7 @@ func checkCreatable(dir string) error {
 			return unwritableOutput(dir, fmt.Errorf("%s is a file", up))
 		}
 		if err == nil {
-			return probeWritable(up)
+			return probeWritable(dir, up)
 		}
 		if !errors.Is(err, os.ErrNotExist) || up == filepath.Dir(up) {
 			return unwritableOutput(dir, err)
@@ -88,8 +93,9 @@ func checkCreatable(dir string) error {
 	}
 }
 
-func probeWritable(dir string) error {
-	f, err := os.CreateTemp(dir, ".wbox-probe-*")
+// probeWritable tries to write where the output folder is, or will be.
+func probeWritable(dir, where string) error {
+	f, err := os.CreateTemp(where, ".wbox-probe-*")
 	if err != nil {
 		return unwritableOutput(dir, err)
 	}
@@ -97,13 +103,33 @@ func probeWritable(dir string) error {
 	return os.Remove(f.Name())
 }
 
+// checkVersion refuses what Publish would refuse after all the work: an output
+// folder whose catalog is another box's, or offers another box under this
+// version already. No two bakes give the same bytes, so a layer that is yet to
+// be made means another box.
+func checkVersion(ctx context.Context, r *Resolved, planned []engine.Planned) error {
+	before, err := box.Published(ctx, r.Spec.Output, r.BoxName, r.Version)
+	if err != nil || before == "" {
+		return err
+	}
+	for _, p := range planned {
+		if needsVM(p.Stage) && p.Stage.Name() != proof.Name && p.Status == engine.Miss {
+			return &fault.Problem{Class: fault.Usage, Field: "--revision", Value: r.Version,
+				Why: "is a box that " + r.Spec.Output + " holds already, and this build would make another one; a published version never changes",
+				Fix: "use a higher --revision, or another output folder"}
+		}
+	}
+	return nil
+}
+
+// some writes the first of many names.
 func some(names []string) string {
 	const most = 3
 	sort.Strings(names)
 	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", names[:most], len(names)-most)
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
-	return fmt.Sprint(names)
+	return strings.Join(names, ", ")
 }
 
 // Published is what a build left in its output folder.

@@ -27,7 +27,7 @@ const buildExample = `  # Kubernetes compiled from its source, Calico's features
   wbox build --preset ws2022-antrea --frozen
 
   # use the box
-  vagrant box add out/wbox-ws2022-calico.json`
+  vagrant box add out/catalog.json`
 
 func (a *app) buildCommand() *cobra.Command {
 	sel := &selection{}
