@@ -92,7 +92,7 @@ func (a *app) build(cmd *cobra.Command, sel *selection) error {
 		return s.Locate(err)
 	}
 	defer release()
-	if err := a.updateLock(cmd, r.Lock, true); err != nil {
+	if err := a.updateLock(cmd, r.Lock); err != nil {
 		return err
 	}
 	a.announce(r)

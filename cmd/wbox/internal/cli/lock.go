@@ -68,12 +68,8 @@ func (a *app) lock(cmd *cobra.Command, sel *selection) error {
 	return err
 }
 
-// updateLock makes the lock current before a build, and before a plan only
-// where there is one.
-func (a *app) updateLock(cmd *cobra.Command, l *builder.Lock, create bool) error {
-	if !l.Exists && !create {
-		return nil
-	}
+// updateLock makes the lock current before a build.
+func (a *app) updateLock(cmd *cobra.Command, l *builder.Lock) error {
 	if err := l.Write(cmd.Context()); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan",
 		Short:   "Print what a build would do",
-		Long:    "Plan prints each stage of a build, with hit (its result is in the store), miss (it would run) or\nempty (there is nothing to do), and changes nothing but a\nwbox.lock that is stale.\n" + selectionHelp,
+		Long:    "Plan prints each stage of a build, with hit (its result is in the store), miss (it would run) or\nempty (there is nothing to do), and changes nothing.\n" + selectionHelp,
 		Example: planExample,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd, sel, explain) },
@@ -60,8 +60,8 @@ func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.updateLock(cmd, r.Lock, false); err != nil {
-		return err
+	if r.Lock.Exists && r.Lock.Stale() {
+		a.printChanges(r.Lock, r.Lock.Path+" is stale; a build updates it (--frozen makes this an error):")
 	}
 	p := planned{Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, Windows: r.Edition.Name, ISO: r.ISODigest,
 		StandIn: r.Media.StandIn != nil, GuestScripts: r.GuestScripts()}
