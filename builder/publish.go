@@ -70,7 +70,7 @@ func checkOutput(dir string) error {
 		return &fault.Problem{Class: fault.Usage, Field: "-o", Value: dir,
 			Why: fmt.Sprintf("holds files that wbox did not write (%s)", some(foreign)), Fix: "name an empty folder, or one that wbox has made"}
 	}
-	return probeWritable(dir, dir)
+	return probeOutput(dir, dir)
 }
 
 // checkCreatable looks at the nearest folder above dir that exists.
@@ -85,7 +85,7 @@ func checkCreatable(dir string) error {
 			return unwritableOutput(dir, fmt.Errorf("%s is a file", up))
 		}
 		if err == nil {
-			return probeWritable(dir, up)
+			return probeOutput(dir, up)
 		}
 		if !errors.Is(err, os.ErrNotExist) || up == filepath.Dir(up) {
 			return unwritableOutput(dir, err)
@@ -93,11 +93,19 @@ func checkCreatable(dir string) error {
 	}
 }
 
-// probeWritable tries to write where the output folder is, or will be.
-func probeWritable(dir, where string) error {
-	f, err := os.CreateTemp(where, ".wbox-probe-*")
-	if err != nil {
+// probeOutput tries to write where the output folder is, or will be.
+func probeOutput(dir, where string) error {
+	if err := probeWritable(where); err != nil {
 		return unwritableOutput(dir, err)
+	}
+	return nil
+}
+
+// probeWritable tries to write into a folder.
+func probeWritable(dir string) error {
+	f, err := os.CreateTemp(dir, ".wbox-probe-*")
+	if err != nil {
+		return err
 	}
 	f.Close()
 	return os.Remove(f.Name())
