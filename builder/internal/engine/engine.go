@@ -263,7 +263,8 @@ func (b *build) key(ctx context.Context, n *node) (keyed, error) {
 	var unknown error // in a plan: an input whose content is yet to be made
 	for _, in := range n.Inputs() {
 		v := in.Digest
-		if in.From != "" {
+		switch {
+		case in.From != "":
 			var err error
 			v, err = b.value(ctx, in.From, in.Output)
 			switch {
@@ -272,6 +273,8 @@ func (b *build) key(ctx context.Context, n *node) (keyed, error) {
 			case err != nil:
 				return keyed{}, err
 			}
+		case v == "" && b.dryRun: // it is yet to be downloaded
+			unknown, v = fmt.Errorf("%s: %w", in.Name, errUnknown), unknownInput
 		}
 		d.Inputs[in.Name] = v
 	}

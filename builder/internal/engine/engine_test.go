@@ -289,7 +289,11 @@ func TestPruneTakesNothingThatABuildUses(t *testing.T) {
 	m = chain()
 	m["bits"].params, m["payload"].params = "v2", "v2" // so that the nodes' disk is used
 	m["bits"].inputs = []stage.Input{stage.Locked("source", blob.Digest, blob.Path)}
-	m["bits"].run = func(_ context.Context, w *stage.Work) error { pruneAll(); _, err := os.ReadFile(w.In("source")); return err }
+	m["bits"].run = func(_ context.Context, w *stage.Work) error {
+		pruneAll()
+		_, err := os.ReadFile(w.In("source"))
+		return err
+	}
 	m["payload"].run = func(_ context.Context, w *stage.Work) error {
 		pruneAll()
 		_, err := os.ReadFile(w.In("disk"))

@@ -153,6 +153,8 @@ func names[V any](maps ...map[string]V) []string {
 func (d differ) input(name, was, is string) differ {
 	from := d.maker(inputNamed(d.stage, name))
 	switch {
+	case is == unknownInput:
+		return d.say("inputs.%s: not here yet, its content decides", name)
 	case strings.HasPrefix(is, unknownInput):
 		return d.say("inputs.%s: made anew by %s, its content decides", name, strings.TrimPrefix(is, unknownInput))
 	case was == is:

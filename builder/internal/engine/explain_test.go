@@ -66,6 +66,8 @@ func TestExplain(t *testing.T) {
 			m["windows"].inputs[0].Digest = "sha256:" + strings.Repeat("b", 64)
 		},
 			map[string][]string{"windows": {"inputs.iso sha256:1 -> sha256:bbbbbbbbbbbb"}}},
+		{"an ISO that is yet to be downloaded", func(_ string, m map[string]*fakeStage, _ []Built) { m["windows"].inputs[0].Digest = "" },
+			map[string][]string{"windows": {"inputs.iso: not here yet, its content decides"}, "node": {"inputs.disk: made anew by cni, its content decides"}}},
 		{"other binaries", func(_ string, m map[string]*fakeStage, _ []Built) { m["bits"].params = "v2" },
 			map[string][]string{"bits": {"bits.params: null -> v2"}, "payload": {"inputs.exe: made anew by bits, its content decides"},
 				"box": {"inputs.disk: made anew by payload, its content decides"}}},
