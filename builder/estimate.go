@@ -35,6 +35,13 @@ type Cost struct {
 	Samples int `json:"samples,omitempty"`
 }
 
+// download adds a file that is downloaded and kept.
+func (c *Cost) download(size int64) {
+	c.Download += size
+	c.DiskPeak += size
+	c.DiskKept += size
+}
+
 const (
 	mib = int64(1) << 20
 	gib = int64(1) << 30

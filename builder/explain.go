@@ -7,6 +7,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/bake"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
+	"github.com/wbox-dev/wbox/builder/stages/windows"
 )
 
 // StageExplained is why a stage would run and what that is expected to take.
@@ -61,17 +62,21 @@ func (b *Builder) explain(r *Resolved, e *engine.Engine, planned []engine.Planne
 	}
 	out := &Explanation{Stages: planLines(planned)}
 	costs, total := newEstimator(r, newLineage(entries)).costs(planned)
+	if _, size := r.Pending(); size > 0 { // the medium stays in the store
+		for i, p := range planned {
+			if p.Stage.Name() == windows.Name {
+				costs[i].download(size)
+			}
+		}
+		total.download(size)
+	}
 	for i, why := range e.Explain(planned, entries) {
 		out.Stages[i].Explain = &StageExplained{Reasons: why.Reasons, Nearest: why.Nearest, Made: why.Made, Cost: costs[i]}
 	}
-	total.Download = r.downloads()
 	out.Total = total
 	b.needs(r, planned, costs, out)
 	return out, nil
 }
-
-// downloads is how many bytes would come over the network.
-func (r *Resolved) downloads() int64 { return 0 }
 
 // needs works out how much room a build needs where, and measures what is there.
 func (b *Builder) needs(r *Resolved, planned []engine.Planned, costs []Cost, out *Explanation) {

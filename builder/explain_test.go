@@ -14,6 +14,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/engine"
 	"github.com/wbox-dev/wbox/builder/iso"
 	"github.com/wbox-dev/wbox/builder/kube"
+	"github.com/wbox-dev/wbox/builder/media"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/spec"
 	"github.com/wbox-dev/wbox/builder/stage"
@@ -218,6 +219,22 @@ func TestStandInSaysNothingAboutWindows(t *testing.T) {
 	}
 	if len(w.Reasons) != 1 || w.Reasons[0] != "inputs.iso sha256:555555555555 -> sha256:aaaaaaaaaaaa" {
 		t.Errorf("reasons %q", w.Reasons)
+	}
+}
+
+func TestExplainBeforeTheMediumIsThere(t *testing.T) {
+	b, r := newTestBuilder(t, t.TempDir(), plenty), standInBuild(t, "calico")
+	r.Media, r.ISODigest, r.pending = iso.Media{}, "", &media.Pending{Name: "w2022", Size: 5 * gib}
+	x, err := b.Explain(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := explainedStage(t, x, "windows")
+	if w.Status != "miss" || w.Key != "" || w.Explain.Cost.Download != 5*gib || w.Explain.Cost.DiskKept != 14*gib {
+		t.Errorf("windows: %+v %+v", w, w.Explain.Cost)
+	}
+	if x.Total.Download != 5*gib || explainedStage(t, x, "proof").Key != "" {
+		t.Errorf("total %+v", x.Total)
 	}
 }
 

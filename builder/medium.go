@@ -26,6 +26,10 @@ func (b *Builder) locateMedia(ctx context.Context, r *Resolved, opts ResolveOpti
 		return nil, err
 	case found != nil:
 		r.use(*found)
+	case opts.PlanOnly && opts.Pending && !opts.Pins.Frozen:
+		r.pending = pending
+		r.Edition.Name = "Windows Server " + r.Spec.Windows + " (" + r.Spec.Edition + ")"
+		return nil, nil
 	case opts.PlanOnly && !opts.Download:
 		return nil, pending.Problem()
 	}
@@ -47,4 +51,13 @@ func (r *Resolved) download(ctx context.Context, pending *media.Pending) error {
 
 func (r *Resolved) use(f media.Found) {
 	r.Media, r.Edition, r.ISODigest, r.isoSource = f.Media, f.Edition, f.Digest, f.Source
+}
+
+// Pending says which medium a build would download, and how many bytes that
+// is, 0 where unknown. The name is empty where there is nothing to download.
+func (r *Resolved) Pending() (name string, size int64) {
+	if r.pending == nil {
+		return "", 0
+	}
+	return r.pending.Name, r.pending.Size
 }

@@ -96,7 +96,7 @@ func few(changes []lock.Change) string {
 // pin compares what was resolved with the lock. With Frozen, a difference is a
 // *fault.Problem of class fault.Input.
 func (r *Resolved) pin(p Pins, old *lock.Lock) error {
-	if p.Path == "" {
+	if p.Path == "" || r.pending != nil {
 		return nil
 	}
 	now := r.lock()

@@ -34,7 +34,8 @@ type Resolved struct {
 	Version   string              // of the box, such as 1.37.2.0
 	Lock      *Lock               // nil without Pins
 
-	isoSource                    string // the medium's file or URL
+	isoSource                    string         // the medium's file or URL
+	pending                      *media.Pending // what a build would download; a plan's only
 	source                       kube.Source
 	containerd, containerdDigest string // folder, digest of its files
 	memoryMiB                    int
@@ -60,6 +61,7 @@ type ResolveOptions struct {
 
 	Media    media.Options // where Windows may come from; Offline and Sink are those of here and of the Builder
 	Download bool          // download the medium although only a plan was asked for
+	Pending  bool          // plan without the medium where a build would download it, and without a lock then; not with a frozen lock
 }
 
 // Resolve defaults and checks a Spec, finds out what its names stand for and
