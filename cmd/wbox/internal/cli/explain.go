@@ -15,6 +15,7 @@ import (
 // explained is what --explain adds to a plan's JSON form, beside "explain" of
 // each stage.
 type explained struct {
+	Medium   string             `json:"mediumToDownload,omitempty"` // where it is not here yet
 	Total    builder.Cost       `json:"total"`
 	Disk     []builder.Need     `json:"disk"`
 	Memory   builder.MemoryNeed `json:"memory"`
@@ -26,7 +27,8 @@ func explainPlan(ctx context.Context, b *builder.Builder, r *builder.Resolved) (
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &explained{Total: x.Total, Disk: x.Disk, Memory: x.Memory, Problems: []string{}}
+	medium, _ := r.Pending()
+	out := &explained{Medium: medium, Total: x.Total, Disk: x.Disk, Memory: x.Memory, Problems: []string{}}
 	for _, p := range fault.All(x.Check()) {
 		out.Problems = append(out.Problems, p.Error())
 	}
@@ -49,7 +51,11 @@ func explainText(x *builder.StageExplained) string {
 	if !x.Made.IsZero() {
 		fmt.Fprintf(&b, "    %-6s compared with %s, made %s\n", "", builder.ShortDigest(x.Nearest), x.Made.Local().Format("2006-01-02 15:04"))
 	}
-	fmt.Fprintf(&b, "    %-6s disk: %s; time: %s\n", "takes:", diskText(x.Cost), timeText(x.Cost))
+	download := ""
+	if x.Cost.Download > 0 {
+		download = "download: " + report.Bytes(x.Cost.Download) + "; "
+	}
+	fmt.Fprintf(&b, "    %-6s %sdisk: %s; time: %s\n", "takes:", download, diskText(x.Cost), timeText(x.Cost))
 	return b.String()
 }
 
@@ -79,7 +85,11 @@ func (a *app) printTotal(x *explained) {
 		return
 	}
 	fmt.Fprintln(a.out, "total:")
-	fmt.Fprintf(a.out, "    download  %s\n", report.Bytes(x.Total.Download))
+	download := report.Bytes(x.Total.Download)
+	if x.Medium != "" && x.Total.Download == 0 {
+		download = "of unknown size"
+	}
+	fmt.Fprintf(a.out, "    download  %s\n", download)
 	fmt.Fprintf(a.out, "    disk      %s\n", diskText(x.Total))
 	for _, n := range x.Disk {
 		fmt.Fprintf(a.out, "              %s in %s (%s%s)\n", report.Bytes(n.Bytes), n.Folder, n.Flag, free(n.Free))

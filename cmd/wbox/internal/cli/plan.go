@@ -56,11 +56,11 @@ func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
 		return err
 	}
 	ctx := cmd.Context()
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline})
+	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline, Pending: explain})
 	if err != nil {
 		return err
 	}
-	if r.Lock.Exists && r.Lock.Stale() {
+	if r.Lock != nil && r.Lock.Stale() {
 		a.printChanges(r.Lock, r.Lock.Path+" is stale; a build updates it (--frozen makes this an error):")
 	}
 	p := planned{Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, Windows: r.Edition.Name, ISO: r.ISODigest,
@@ -84,6 +84,9 @@ func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
 
 func (a *app) printPlan(p planned) error {
 	fmt.Fprintf(a.out, "%s %s: Kubernetes %s on %s\n", p.Name, p.Version, p.Kubernetes, p.Windows)
+	if p.explained != nil && p.Medium != "" {
+		fmt.Fprintf(a.out, "medium: %s is not here yet; a build downloads it\n", p.Medium)
+	}
 	if p.StandIn {
 		fmt.Fprintf(a.out, "guest scripts: %s, on a stand-in for Windows\n", scriptsText(p.GuestScripts))
 	}
