@@ -295,9 +295,13 @@ func containerdFolder(ctx context.Context, dir string) (abs, digest string, err 
 		return "", "", err
 	}
 	for _, f := range []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"} {
-		fi, err := os.Stat(filepath.Join(abs, f))
-		if err != nil || !fi.Mode().IsRegular() {
+		fi, err := os.Lstat(filepath.Join(abs, f)) // links are not followed onto the seed
+		if err != nil {
 			p.Why = "has no " + f
+			return "", "", p
+		}
+		if !fi.Mode().IsRegular() {
+			p.Why = f + " is no regular file"
 			return "", "", p
 		}
 	}

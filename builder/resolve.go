@@ -101,6 +101,10 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	// A medium of an own URL may be a stand-in: it tells once it is here.
+	if known := pending == nil || s.ISO == ""; known && !opts.PlanOnly && problems[2] == nil && problems[4] == nil {
+		problems = append(problems, r.checkEmulation())
+	}
 	if err := fault.Check(problems...); err != nil {
 		return nil, err
 	}
