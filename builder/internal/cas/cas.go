@@ -30,6 +30,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -210,21 +211,25 @@ func (d *Draft) Commit(keyJSON []byte, r Result) error {
 }
 
 // NewRun makes a folder for one run and returns its id and path. It is held as
-// results are.
+// results are, before anybody can see it.
 func (s *Store) NewRun(now time.Time) (id, dir string, err error) {
-	dir, err = os.MkdirTemp(filepath.Join(s.root, "runs"), now.UTC().Format("20060102T150405Z-"))
+	f, err := os.CreateTemp(filepath.Join(s.root, "locks"), now.UTC().Format("20060102T150405Z-")+"*"+useSuffix)
 	if err != nil {
 		return "", "", fmt.Errorf("making a run folder: %w", err)
 	}
-	id = filepath.Base(dir)
-	f, err := tryShare(s.usePath(id)) // nobody else knows the name yet
-	if err != nil {
-		return "", "", err
+	if _, err := tryLockShared(f); err != nil {
+		f.Close()
+		return "", "", fmt.Errorf("locking a run folder: %w", err)
 	}
+	id = strings.TrimSuffix(filepath.Base(f.Name()), useSuffix)
 	s.mu.Lock()
 	s.held[id] = f
 	s.mu.Unlock()
-	return id, dir, os.Chmod(dir, 0o755)
+	dir = filepath.Join(s.root, "runs", id)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", "", fmt.Errorf("making a run folder: %w", err)
+	}
+	return id, dir, nil
 }
 
 // Sweep removes what processes that died have left: drafts whose key nobody
