@@ -76,7 +76,7 @@ func (d *doctor) git(ctx context.Context) {
 }
 
 func (d *doctor) wine(ctx context.Context) {
-	d.optional(ctx, "wine", "wine", "only the tests of wbox itself use it", "--version")
+	d.optional(ctx, "wine", "wine", "it finds out the version of your own kubelet.exe: --k8s-version does without", "--version")
 }
 
 func (d *doctor) vagrant(ctx context.Context) {
