@@ -10,6 +10,8 @@ GOFLAGS_LD := -s -w -X github.com/wbox-dev/wbox/cmd/wbox/internal/cli.version=$(
 STANDIN_ISO := $(CACHE)/stand-in-ws$(RELEASE).iso
 CROSS := windows/amd64 darwin/arm64 linux/arm64
 
+REAL_K8S ?= v1.34.4 v1.36.3 v1.37.2
+
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -53,6 +55,10 @@ guest-scripts: ## static check and Pester tests of the guest scripts (skipped wi
 .PHONY: e2e
 e2e: setup-test ## real parts: QEMU with the stand-in guest, Vagrant, a real compile
 	go test -count=1 -timeout 40m $(E2E_FLAGS) ./...
+
+.PHONY: real-k8s
+real-k8s: ## compile real releases of Kubernetes twice each (REAL_K8S="v1.37.2" for others; ten CPU-minutes a minor)
+	@for v in $(REAL_K8S); do WBOX_TEST_COMPILE=$$v go test -count=1 -timeout 3h -v -run TestRealModuleAll ./builder/kube || exit 1; done
 
 .PHONY: lint
 lint: ## golangci-lint if it is installed, go vet and gofmt anyway
