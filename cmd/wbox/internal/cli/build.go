@@ -87,6 +87,9 @@ func (a *app) build(cmd *cobra.Command, sel *selection) error {
 	if err != nil {
 		return err
 	}
+	if err := b.Preflight(ctx, r); err != nil { // Build would, but by then the lock is written
+		return s.Locate(err)
+	}
 	release, err := builder.LockOutput(s.Output)
 	if err != nil {
 		return s.Locate(err)
