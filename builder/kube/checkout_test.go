@@ -102,6 +102,22 @@ func TestCheckoutIsKeyedOnContent(t *testing.T) {
 	}
 }
 
+// What git takes for unchanged is unchanged, whatever the ends of its lines.
+func TestCheckoutWithOtherLineEnds(t *testing.T) {
+	dir, commits := gitRepo(t)
+	gitIn(t, dir, "config", "core.autocrlf", "true")
+	if err := os.Remove(filepath.Join(dir, "CHANGES")); err != nil {
+		t.Fatal(err)
+	}
+	gitIn(t, dir, "checkout", "CHANGES")
+	if data, err := os.ReadFile(filepath.Join(dir, "CHANGES")); err != nil || string(data) != "master\r\n" {
+		t.Fatalf("git wrote %q, %v", data, err)
+	}
+	if ref := resolveDir(t, dir, Options{}); ref.TreeState != "clean" || ref.Commit != commits["master"] {
+		t.Errorf("got %+v", ref)
+	}
+}
+
 func TestCheckoutFetch(t *testing.T) {
 	dir, _ := gitRepo(t)
 	appendTo(t, filepath.Join(dir, "cmd", "kubelet", "kubelet.go"), "// mine\n")

@@ -26,7 +26,7 @@ type gitTool struct {
 // too old git is a *fault.Problem of class fault.Host.
 func newGit(ctx context.Context, opts Options) (*gitTool, error) {
 	g := &gitTool{extra: opts.Env, conf: [][2]string{
-		{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"}, {"core.autocrlf", "false"},
+		{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"},
 		{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"protocol.version", "2"}, {"advice.detachedHead", "false"},
 		{"http.lowSpeedLimit", "1000"}, {"http.lowSpeedTime", "60"},
 	}}

@@ -61,7 +61,7 @@ func openMirror(ctx context.Context, opts Options, remote string, sink report.Si
 	for _, c := range [][2]string{{"url", remote}, {"promisor", "true"}, {"partialclonefilter", "blob:none"}} {
 		git = git.with("remote."+m.name+"."+c[0], c[1])
 	}
-	m.git = git.with("fetch.writeCommitGraph", "true").in("", "GIT_DIR="+dir)
+	m.git = git.with("core.autocrlf", "false").with("fetch.writeCommitGraph", "true").in("", "GIT_DIR="+dir)
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
