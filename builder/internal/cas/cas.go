@@ -247,7 +247,7 @@ func DigestFile(ctx context.Context, path string) (string, int64, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	n, err := io.Copy(h, &ctxReader{ctx, f})
+	n, err := io.CopyBuffer(h, &ctxReader{ctx, f}, make([]byte, 1<<20)) // gigabytes: few calls into the system
 	if err != nil {
 		return "", 0, fmt.Errorf("hashing %s: %w", path, err)
 	}

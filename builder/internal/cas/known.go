@@ -28,10 +28,16 @@ type Known struct {
 	Hashed time.Time `json:"hashed"` // when hashing began
 }
 
-// settled is how much older than its hashing a file's last change must be: a
-// write within the same tick of the file system's clock leaves no trace. Two
-// seconds is FAT's tick.
-const settled = 2 * time.Second
+// rest is how much older than its hashing a file's last change must be: a write
+// within the same tick of the file system's clock leaves no trace. Ticks are two
+// seconds on FAT, one on some others; a time with a fraction comes from a clock
+// that ticks every few milliseconds.
+func rest(changed int64) time.Duration {
+	if changed%int64(time.Second) == 0 {
+		return 2 * time.Second
+	}
+	return 100 * time.Millisecond
+}
 
 // DigestKnown is DigestFile with a memory: a file that was hashed before and
 // has the same path, size, times and inode is not read again.
@@ -45,7 +51,7 @@ func (s *Store) DigestKnown(ctx context.Context, path string) (string, int64, er
 	if err != nil {
 		return "", 0, err
 	}
-	if k, err := readKnown(s.knownPath(abs)); err == nil && k.same(before) && k.trusted() {
+	if k, ok := s.recall(before); ok {
 		return k.Digest, k.Size, nil
 	}
 	digest, size, err := DigestFile(ctx, abs)
@@ -63,6 +69,26 @@ func (s *Store) DigestKnown(ctx context.Context, path string) (string, int64, er
 	// What can't be remembered, on a full disk say, is hashed again next time.
 	_ = s.remember(ctx, after)
 	return digest, size, nil
+}
+
+// IsKnown says whether DigestKnown would answer from memory.
+func (s *Store) IsKnown(path string) bool {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	now, err := identify(abs)
+	if err != nil {
+		return false
+	}
+	_, ok := s.recall(now)
+	return ok
+}
+
+// recall returns what is remembered of a file, if it still holds.
+func (s *Store) recall(now Known) (Known, bool) {
+	k, err := readKnown(s.knownPath(now.Path))
+	return k, err == nil && k.same(now) && k.trusted()
 }
 
 func (s *Store) remember(ctx context.Context, k Known) error {
@@ -122,7 +148,11 @@ func (k Known) same(other Known) bool {
 
 // trusted says whether the file had rested when it was hashed.
 func (k Known) trusted() bool {
-	return k.Hashed.Sub(time.Unix(0, max(k.MTime, k.CTime))) >= settled && digestLike(k.Digest)
+	changed := k.CTime // nobody can set it
+	if changed == 0 {
+		changed = k.MTime
+	}
+	return k.Hashed.Sub(time.Unix(0, changed)) >= rest(changed) && digestLike(k.Digest)
 }
 
 func digestLike(d string) bool {

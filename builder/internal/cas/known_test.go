@@ -39,10 +39,13 @@ func TestDigestKnown(t *testing.T) {
 		}
 	}
 	check("first", want)
-	if entries, _ := os.ReadDir(s.knownDir()); len(entries) != 0 {
-		t.Error("a file was remembered that was written a moment ago")
+	if s.IsKnown(p + ".missing") {
+		t.Error("a missing file is known")
 	}
 	forge(t, s, p, forged)
+	if !s.IsKnown(p) {
+		t.Error("what is remembered is not known")
+	}
 	check("remembered", forged)
 
 	for what, change := range map[string]func() error{
@@ -84,6 +87,32 @@ func TestDigestKnown(t *testing.T) {
 	}
 	if _, _, err := s.DigestKnown(t.Context(), t.TempDir()); err == nil {
 		t.Error("a folder has a digest")
+	}
+}
+
+// TestRest is about the clocks of file systems.
+func TestRest(t *testing.T) {
+	whole, fine := int64(1_700_000_000_000_000_000), int64(1_700_000_000_004_000_000)
+	for _, c := range []struct {
+		k     Known
+		after time.Duration
+		want  bool
+	}{
+		{Known{MTime: whole}, 1900 * time.Millisecond, false},
+		{Known{MTime: whole}, 2 * time.Second, true},
+		{Known{MTime: fine}, 99 * time.Millisecond, false},
+		{Known{MTime: fine}, 100 * time.Millisecond, true},
+		{Known{MTime: fine, CTime: fine}, -time.Hour, false},
+		{Known{MTime: whole, CTime: fine}, time.Second, true}, // its time was set, as archives do
+	} {
+		changed := c.k.MTime
+		if c.k.CTime != 0 {
+			changed = c.k.CTime
+		}
+		c.k.Digest, c.k.Hashed = forged, time.Unix(0, changed).Add(c.after)
+		if c.k.trusted() != c.want {
+			t.Errorf("%+v, hashed %s after it was changed: want %v", c.k, c.after, c.want)
+		}
 	}
 }
 
