@@ -3,11 +3,13 @@ package media
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/fetch"
 	"github.com/wbox-dev/wbox/builder/iso"
+	"github.com/wbox-dev/wbox/builder/report"
 )
 
 // Want is the medium that a build asks for.
@@ -69,6 +71,10 @@ func (l *Library) Locate(ctx context.Context, w Want) (*Found, *Pending, error) 
 	return l.inTable(ctx, w)
 }
 
+// slowToHash is the size, in bytes, from which on hashing takes long enough to
+// be told.
+const slowToHash = int64(1) << 30
+
 // locateFile is for --iso FILE. Another file is never taken in its place.
 func (l *Library) locateFile(ctx context.Context, w Want) (*Found, *Pending, error) {
 	m, err := iso.Inspect(ctx, w.ISO)
@@ -78,6 +84,9 @@ func (l *Library) locateFile(ctx context.Context, w Want) (*Found, *Pending, err
 	e, err := m.Select(w.Release, w.Kind)
 	if err != nil {
 		return nil, nil, err
+	}
+	if m.Size >= slowToHash && !l.store.IsKnown(w.ISO) {
+		l.opts.Sink.Emit(report.Event{Kind: report.Note, Stage: "iso", Message: fmt.Sprintf("hashing %s (%s); its SHA-256 is remembered", filepath.Base(w.ISO), Bytes(m.Size))})
 	}
 	digest, _, err := l.store.DigestKnown(ctx, w.ISO)
 	if err != nil {
