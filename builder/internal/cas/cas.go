@@ -195,7 +195,7 @@ func (d *Draft) Commit(keyJSON []byte, r Result) error {
 	}
 	final := d.store.Dir(d.key)
 	if _, err := os.Lstat(final); err == nil {
-		old, err := os.MkdirTemp(filepath.Dir(final), ".tmp-old-")
+		old, err := os.MkdirTemp(filepath.Dir(final), ".tmp-"+d.key+"-") // the key is held: nobody sweeps it
 		if err != nil {
 			return fmt.Errorf("moving a damaged result away: %w", err)
 		}

@@ -52,7 +52,8 @@ type Pruned struct {
 // candidate is something that may go.
 type candidate struct {
 	Removed
-	depth  int // how many disks lie under a result's
+	depth  int     // how many disks lie under a result's
+	worth  float64 // seconds that it takes to have a byte of it again
 	keep   bool
 	gone   bool
 	remove func(c *candidate, dry bool) (bool, error)
@@ -163,6 +164,7 @@ func (p *pruning) candidates() ([]*candidate, error) {
 	for _, c := range list {
 		c.Used = p.lastUse(c.Name, map[string]bool{})
 		c.depth = p.depth(c.Name, map[string]bool{})
+		c.worth = p.worth(c.Name, map[string]bool{})
 	}
 	more, err := p.blobCandidates()
 	if err != nil {
@@ -181,14 +183,35 @@ func (p *pruning) candidates() ([]*candidate, error) {
 		list = append(list, &candidate{Removed: Removed{Kind: RemovedRun, Name: r.ID, Size: r.Size, Used: r.Used},
 			keep: r.Live || i < p.limits.KeepLast, remove: p.removeRun})
 	}
-	sort.SliceStable(list, func(i, j int) bool {
-		a, b := list[i], list[j]
-		if !a.Used.Equal(b.Used) {
-			return a.Used.Before(b.Used)
-		}
-		return a.depth > b.depth
-	})
+	sort.SliceStable(list, func(i, j int) bool { return before(list[i], list[j]) })
 	return list, nil
+}
+
+// before says whether a goes before b: what was not used for longest, and of
+// what was used in the same hour, by the same build most likely, what is had
+// again the quickest: a box before the installation that it was made of.
+func before(a, b *candidate) bool {
+	if ha, hb := a.Used.Truncate(time.Hour), b.Used.Truncate(time.Hour); !ha.Equal(hb) {
+		return ha.Before(hb)
+	}
+	if a.worth != b.worth {
+		return a.worth < b.worth
+	}
+	return a.depth > b.depth
+}
+
+// worth is what it costs to make a byte of a result again: never less than for
+// what is layered on it, so that an overlay goes before what lies under it.
+func (p *pruning) worth(key string, seen map[string]bool) float64 {
+	e := p.entries[key]
+	seen[key] = true
+	w := e.Elapsed.Seconds() / float64(max(1, e.Size))
+	for _, c := range p.children[key] {
+		if !seen[c] {
+			w = max(w, p.worth(c, seen))
+		}
+	}
+	return w
 }
 
 // lastUse is when a result or one that is layered on it was used last.
@@ -247,7 +270,7 @@ func (p *pruning) removeResult(c *candidate, dry bool) (bool, error) {
 	if dry {
 		return true, nil
 	}
-	return true, p.discard(p.Dir(c.Name))
+	return true, p.discard(c.Name)
 }
 
 // newChild says whether a result that has come since the listing is layered on
@@ -269,12 +292,13 @@ func (p *pruning) newChild(key string) (bool, error) {
 }
 
 // discard moves a result out of the way, at once and whole, and removes it.
-func (s *Store) discard(dir string) error {
-	away, err := os.MkdirTemp(filepath.Join(s.root, "results"), ".tmp-gone-")
+// The caller holds the key, so that nobody sweeps the place it goes to.
+func (s *Store) discard(key string) error {
+	away, err := os.MkdirTemp(filepath.Join(s.root, "results"), ".tmp-"+key+"-")
 	if err != nil {
 		return fmt.Errorf("removing a result: %w", err)
 	}
-	if err := os.Rename(dir, filepath.Join(away, "result")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(s.Dir(key), filepath.Join(away, "result")); err != nil {
 		return fmt.Errorf("removing a result: %w", err)
 	}
 	if err := removeSealed(away); err != nil {

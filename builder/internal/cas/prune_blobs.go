@@ -39,6 +39,9 @@ func (s *Store) blobUsed(b Blob) (time.Time, error) {
 	return s.used(blobUse(b.Digest), fi.ModTime()), nil
 }
 
+// downloadWorth is what a byte of a download costs in seconds, at 5 MB/s.
+const downloadWorth = 1.0 / 5e6
+
 // blobCandidates lists the blobs. One that a result was made of counts as used
 // when that was.
 func (p *pruning) blobCandidates() ([]*candidate, error) {
@@ -69,7 +72,7 @@ func (p *pruning) blobCandidates() ([]*candidate, error) {
 		if u := usedBy[b.Digest]; u.After(used) {
 			used = u
 		}
-		out = append(out, &candidate{Removed: Removed{Kind: RemovedBlob, Name: b.Digest, Size: b.Size, Used: used}, remove: p.removeBlob})
+		out = append(out, &candidate{Removed: Removed{Kind: RemovedBlob, Name: b.Digest, Size: b.Size, Used: used}, worth: downloadWorth, remove: p.removeBlob})
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Used.After(out[j].Used) })
 	for i := range out {
@@ -112,7 +115,7 @@ func (p *pruning) downloadCandidates() ([]*candidate, error) {
 		if err != nil || !fi.Mode().IsRegular() {
 			continue
 		}
-		out = append(out, &candidate{Removed: Removed{Kind: RemovedDownload, Name: e.Name(), Size: fi.Size(), Used: fi.ModTime()}, remove: p.removeDownload})
+		out = append(out, &candidate{Removed: Removed{Kind: RemovedDownload, Name: e.Name(), Size: fi.Size(), Used: fi.ModTime()}, worth: downloadWorth, remove: p.removeDownload})
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -135,6 +136,38 @@ func hold(t *testing.T, s *Store, key string) {
 	other.touchAt(key, ago(100))
 }
 
+// TestPruneTakesWhatIsHadAgainTheQuickest has results of one build: a box, which
+// is packed in a minute, goes before the installation, which takes half an hour.
+func TestPruneTakesWhatIsHadAgainTheQuickest(t *testing.T) {
+	s := open(t)
+	chain3(t, s)
+	for key, took := range map[string]time.Duration{"windows": 1500 * time.Second, "node1": 30 * time.Second, "node2": 30 * time.Second,
+		"payload": time.Second, "box": 10 * time.Second} {
+		b, err := os.ReadFile(filepath.Join(s.Dir(key), "result.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = []byte(strings.Replace(string(b), `"elapsed_ns": 0`, fmt.Sprintf(`"elapsed_ns": %d`, took), 1))
+		if err := os.WriteFile(filepath.Join(s.Dir(key), "result.json"), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, key := range []string{"windows", "node1", "node2", "payload", "box"} { // as a build uses them
+		s.touchAt(key, noon.Add(time.Duration(i)*time.Millisecond))
+	}
+	p, err := s.Prune(t.Context(), noon, Limits{MaxSize: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range p.Removed {
+		got = append(got, r.Name)
+	}
+	if o := strings.Join(got, " "); o != "payload box node1 node2 windows" && o != "payload box node2 node1 windows" {
+		t.Errorf("went in the order %s", o)
+	}
+}
+
 func TestDryRunSaysWhatARunWouldDo(t *testing.T) {
 	s := open(t)
 	chain3(t, s)
@@ -221,6 +254,24 @@ func TestPruneBesideBuilds(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	removed := 0
+	pruners.Go(func() { // as a build begins
+		s, err := Open(root)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := s.Sweep(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
 	pruners.Go(func() {
 		s, err := Open(root)
 		if err != nil {
@@ -234,7 +285,7 @@ func TestPruneBesideBuilds(t *testing.T) {
 			default:
 			}
 			p, err := s.Prune(context.Background(), time.Now(), Limits{MaxSize: 0})
-			if err != nil {
+			if err := errors.Join(err, s.Sweep()); err != nil {
 				t.Error(err)
 				return
 			}
