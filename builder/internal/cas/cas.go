@@ -138,11 +138,8 @@ func (r *Result) liesOn(parent *Result) bool {
 // intact says whether an output is there with the size that was recorded;
 // contents are rehashed by verification, not by every lookup.
 func (s *Store) intact(key, name string, o OutputResult) bool {
-	fi, err := os.Stat(filepath.Join(s.Dir(key), name))
-	if err != nil {
-		return false
-	}
-	return fi.IsDir() || fi.Size() == o.Size
+	size, err := outputSize(filepath.Join(s.Dir(key), name))
+	return err == nil && size == o.Size
 }
 
 // Draft is a result that is being made.

@@ -108,12 +108,12 @@ func (s *Store) broken(r *Result) string {
 	}
 	for _, name := range outputNames(r) {
 		o := r.Outputs[name]
-		fi, err := os.Stat(filepath.Join(s.Dir(r.Key), name))
+		size, err := outputSize(filepath.Join(s.Dir(r.Key), name))
 		switch {
 		case err != nil:
 			return "its output " + name + " is gone"
-		case !fi.IsDir() && fi.Size() != o.Size:
-			return fmt.Sprintf("its output %s has %d bytes instead of %d", name, fi.Size(), o.Size)
+		case size != o.Size:
+			return fmt.Sprintf("its output %s has %d bytes instead of %d", name, size, o.Size)
 		}
 	}
 	for _, p := range r.Parents {
@@ -151,6 +151,19 @@ func outputNames(r *Result) []string {
 }
 
 func short(key string) string { return key[:min(12, len(key))] }
+
+// outputSize is the size of an output as it is recorded: of a folder, that of
+// all files in it.
+func outputSize(path string) (int64, error) {
+	fi, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, err
+	case fi.IsDir():
+		return treeSize(path)
+	}
+	return fi.Size(), nil
+}
 
 // treeSize sums up the sizes of all regular files below dir. What vanishes
 // meanwhile has no size.
