@@ -41,9 +41,9 @@ type CacheResult struct {
 
 // CacheFile is a blob, or the folder of a run.
 type CacheFile struct {
-	Name string    `json:"name"` // digest or id
-	Size int64     `json:"size"` // bytes
-	Used time.Time `json:"used"` // last
+	Name string    `json:"name"`          // digest or id
+	Size int64     `json:"size"`          // bytes
+	Used time.Time `json:"used,omitzero"` // last
 	Live bool      `json:"live,omitempty"`
 }
 
@@ -52,9 +52,10 @@ type CacheList struct {
 	Store   string        `json:"store"`
 	Results []CacheResult `json:"results"` // in the order of the pipeline, the newest of a stage first
 	Blobs   []CacheFile   `json:"blobs"`
-	Runs    []CacheFile   `json:"runs"` // newest first
-	Size    int64         `json:"size"` // bytes, all together
-	Free    int64         `json:"free"` // bytes free on its file system, 0 where unknown
+	Runs    []CacheFile   `json:"runs"`  // newest first
+	Other   []CacheFile   `json:"other"` // folders beside those, which pruning leaves alone but for cut downloads
+	Size    int64         `json:"size"`  // bytes, all together
+	Free    int64         `json:"free"`  // bytes free on its file system, 0 where unknown
 }
 
 // List lists what is in the store.
@@ -71,7 +72,11 @@ func (c *Cache) List() (*CacheList, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &CacheList{Store: c.store.Root(), Results: []CacheResult{}, Blobs: []CacheFile{}, Runs: []CacheFile{}}
+	others, err := c.store.Others()
+	if err != nil {
+		return nil, err
+	}
+	out := &CacheList{Store: c.store.Root(), Results: []CacheResult{}, Blobs: []CacheFile{}, Runs: []CacheFile{}, Other: []CacheFile{}}
 	uses := newLineage(entries).uses()
 	byStage := map[string][]CacheResult{}
 	for _, e := range entries {
@@ -89,6 +94,10 @@ func (c *Cache) List() (*CacheList, error) {
 	for _, r := range runs {
 		out.Runs = append(out.Runs, CacheFile{Name: r.ID, Size: r.Size, Used: r.Used, Live: r.Live})
 		out.Size += r.Size
+	}
+	for _, o := range others {
+		out.Other = append(out.Other, CacheFile{Name: o.Name, Size: o.Size})
+		out.Size += o.Size
 	}
 	if free, _, err := (Capacity{}).disk(out.Store); err == nil {
 		out.Free = free

@@ -229,3 +229,32 @@ func (s *Store) Runs() ([]Run, error) {
 	sort.Slice(out, func(i, j int) bool { return out[i].ID > out[j].ID })
 	return out, nil
 }
+
+// Other is a folder of the store beside results, blobs and runs, such as a
+// mirror of sources.
+type Other struct {
+	Name string
+	Size int64 // bytes
+}
+
+// Others lists them, by name. Empty ones, such as that of the locks, are left out.
+func (s *Store) Others() ([]Other, error) {
+	names, err := os.ReadDir(s.root)
+	if err != nil {
+		return nil, fmt.Errorf("listing the store: %w", err)
+	}
+	var out []Other
+	for _, n := range names {
+		if !n.IsDir() || n.Name() == "results" || n.Name() == "blobs" || n.Name() == "runs" {
+			continue
+		}
+		size, err := treeSize(filepath.Join(s.root, n.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if size > 0 {
+			out = append(out, Other{n.Name(), size})
+		}
+	}
+	return out, nil
+}

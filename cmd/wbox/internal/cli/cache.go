@@ -138,6 +138,9 @@ func (a *app) cacheList() error {
 	for _, b := range l.Blobs {
 		fmt.Fprintf(w, "blob\t%s\t\t%s\t%s\t\n", report.Bytes(b.Size), ago(b.Used, now), builder.ShortDigest(b.Name))
 	}
+	for _, o := range l.Other {
+		fmt.Fprintf(w, "%s/\t%s\t\t\t\t\n", o.Name, report.Bytes(o.Size))
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
