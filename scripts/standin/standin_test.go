@@ -6,12 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -163,13 +161,14 @@ func (l *lab) start(name, disk string, media ...string) *vm {
 		l.t.Fatal(err)
 	}
 	m := &vm{lab: l, serial: filepath.Join(dir, "serial.log"), begun: time.Now()}
-	var err error
-	m.Machine, err = l.driver.Start(l.t.Context(), hypervisor.Config{Name: name, Dir: dir, CPUs: 2, MemoryMiB: 2048, Firmware: hypervisor.UEFI,
+	cfg := hypervisor.Config{Name: name, Dir: dir, CPUs: 2, MemoryMiB: 2048, Firmware: hypervisor.UEFI,
 		Disk: disk, Media: media, BootMedia: len(media) > 1, Accelerator: hypervisor.Emulation, SerialLog: m.serial,
-		Forwards: []hypervisor.Forward{{Name: "https", GuestPort: 5986}, {Name: "http", GuestPort: 5985}}})
-	if err != nil {
+		Forwards: []hypervisor.Forward{{Name: "https", GuestPort: 5986}, {Name: "http", GuestPort: 5985}}}
+	var err error
+	if m.Machine, err = l.driver.Start(l.t.Context(), cfg); err != nil {
 		l.t.Fatal(err)
 	}
+	l.compareArgv(cfg)
 	l.t.Cleanup(func() {
 		m.Kill() //nolint:errcheck // the test is over
 		if l.t.Failed() {
@@ -262,30 +261,3 @@ func (m *vm) session(user, password string, tls bool) *guest.Session {
 func (m *vm) cost(what string) {
 	m.lab.t.Logf("%s: %.0f s, %s CPU-seconds", what, time.Since(m.begun).Seconds(), children())
 }
-
-// children returns the processor time of this process's QEMU children, from
-// Linux's /proc (proc(5): utime and stime are the fields 14 and 15, in
-// hundredths of a second).
-func children() string {
-	total := 0
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") //nolint:errcheck // the pattern is right
-	for _, path := range stats {
-		data, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(data), "(qemu-system") {
-			continue
-		}
-		fields := strings.Fields(string(data)[strings.LastIndex(string(data), ")")+1:])
-		if len(fields) < 13 || !descendsFromUs(fields[1]) {
-			continue
-		}
-		for _, f := range fields[11:13] {
-			n, err := strconv.Atoi(f)
-			if err == nil {
-				total += n
-			}
-		}
-	}
-	return fmt.Sprintf("%.1f", float64(total)/100)
-}
-
-func descendsFromUs(parent string) bool { return parent == strconv.Itoa(os.Getpid()) }

@@ -13,8 +13,8 @@ import (
 // commandLine is the kernel's: messages on the screen and on the first serial
 // port, the guest's own through /dev/kmsg without a rate limit, and none of the
 // work that software emulation makes dear and a test has no use for. One
-// processor of several is used: two emulated ones cost a third more for the same
-// work.
+// processor of several is used: two emulated ones cost half as much again for
+// the same work.
 const commandLine = "console=tty0 console=ttyS0,115200 loglevel=4 printk.devkmsg=on panic=-1 " +
 	"mitigations=off nokaslr nowatchdog random.trust_bootloader=on maxcpus=1"
 

@@ -21,6 +21,7 @@ import (
 	"github.com/wbox-dev/wbox/scripts/standin/internal/programs"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/state"
+	"github.com/wbox-dev/wbox/scripts/standin/winrmd"
 )
 
 // payloadLabel is the label of the payload partition.
@@ -39,9 +40,10 @@ type Agent struct {
 	Host    Host                                      // PowerShell, nil where the medium has none
 	Listen  Listen                                    // how ports are opened
 
-	mu        sync.Mutex
-	listeners map[string]context.CancelFunc // by transport
-	server    server
+	mu        sync.Mutex                    // guards what follows
+	life      context.Context               // of this boot; listeners end with it
+	listeners map[string]context.CancelFunc // by transport and certificate
+	server    *winrmd.Server
 }
 
 // Host is PowerShell; *pshost.Host is one.
@@ -53,6 +55,9 @@ type Host interface {
 // Boot does what happens at every boot, then what is to be done once, and
 // returns once the machine can be talked to. The listeners live until ctx ends.
 func (a *Agent) Boot(ctx context.Context) error {
+	a.mu.Lock()
+	a.life = ctx
+	a.mu.Unlock()
 	err := a.State.Change(func(s *state.State) error {
 		for name := range s.Features {
 			s.Features[name] = "installed"
@@ -72,7 +77,7 @@ func (a *Agent) Boot(ctx context.Context) error {
 			a.Logf("copying the payload: %v", err)
 		}
 	}
-	if err := a.applyListeners(ctx); err != nil {
+	if err := a.applyListeners(); err != nil {
 		return err
 	}
 	return a.runOnce(ctx)

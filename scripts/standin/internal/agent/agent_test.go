@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -199,9 +204,55 @@ func TestAnswerRead(t *testing.T) {
 	}
 }
 
+// fakeHost notes what PowerShell is asked for.
+type fakeHost struct {
+	asked []pshost.Request
+	exit  int
+	err   error
+}
+
+func (h *fakeHost) Run(_ context.Context, r pshost.Request, stdout, _ io.Writer) (int, error) {
+	h.asked = append(h.asked, r)
+	fmt.Fprint(stdout, "out")
+	return h.exit, h.err
+}
+
+func TestPowerShell(t *testing.T) {
+	script := base64.StdEncoding.EncodeToString([]byte("e\x00x\x00i\x00t\x00"))
+	for line, want := range map[string]pshost.Request{
+		"powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -EncodedCommand " + script: {Kind: "command", Text: "exit"},
+		`powershell -nop -c "Get-Item 'a  b'"`:                                                        {Kind: "command", Text: "Get-Item 'a  b'"},
+		`powershell -NoLogo Get-Item C:\`:                                                             {Kind: "command", Text: `Get-Item C:\`},
+		`powershell -ep Bypass -File "C:\a b.ps1" -Name "x y"`:                                        {Kind: "file", Text: `C:\a b.ps1`, Args: []string{"-Name", "x y"}},
+		`cmd /c "sc.exe query kubelet"`:                                                               {Kind: "program", Program: "sc.exe", Args: []string{"query", "kubelet"}},
+	} {
+		b := newBench(t, state.State{})
+		host := &fakeHost{exit: 3}
+		b.Host = host
+		var stdout, stderr bytes.Buffer
+		exit := b.Run(t.Context(), "wbox", line, strings.NewReader(""), &stdout, &stderr)
+		want.User = "wbox"
+		if exit != 3 || stdout.String() != "out" || len(host.asked) != 1 || !reflect.DeepEqual(host.asked[0], want) {
+			t.Errorf("%s: %d %q %q, asked %+v", line, exit, &stdout, &stderr, host.asked)
+		}
+	}
+}
+
+func TestPowerShellGone(t *testing.T) {
+	b := newBench(t, state.State{})
+	b.Host = &fakeHost{err: errors.New("it ended")}
+	var stderr bytes.Buffer
+	if exit := b.Run(t.Context(), "wbox", "powershell x", strings.NewReader(""), io.Discard, &stderr); exit == 0 || !strings.Contains(stderr.String(), "it ended") {
+		t.Errorf("%d %q", exit, &stderr)
+	}
+}
+
 // TestOwn walks through what the simulated Windows commands ask for.
 func TestOwn(t *testing.T) {
 	b := newBench(t, state.State{})
+	if err := b.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	b.fake.Table = []machine.Partition{{Number: 3, FileSystem: "FAT32", Label: "WBOX", Attributes: machine.Hidden}}
 	b.fake.Content = map[int]string{3: t.TempDir()}
 	pfx := filepath.Join(t.TempDir(), "x.pfx")

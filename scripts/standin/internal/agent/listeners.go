@@ -23,35 +23,34 @@ import (
 // Listen opens a TCP port.
 type Listen func(ctx context.Context, port int) (net.Listener, error)
 
-// server makes the WinRM server at its first use.
-type server struct{ s *winrmd.Server }
-
 // The ports of WinRM.
 const (
 	httpPort  = 5985
 	httpsPort = 5986
 )
 
-// applyListeners opens and closes ports until they are as the state says. The
-// listeners outlive ctx's cancellation only by the time it takes to close them.
-func (a *Agent) applyListeners(ctx context.Context) error {
+// applyListeners opens and closes ports until they are as the state says. Open
+// ones end with life, the context of this boot, not with whoever asked.
+func (a *Agent) applyListeners() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.server.s == nil {
-		a.server.s = a.newServer()
+	if a.life == nil {
+		return errors.New("nothing listens before the boot")
+	}
+	if a.server == nil {
+		a.server = a.newServer()
 		a.listeners = map[string]context.CancelFunc{}
-		context.AfterFunc(ctx, func() {})
 	}
 	w := a.State.Get().WinRM
-	if err := a.applyListener(ctx, "HTTP", w.HTTP, httpPort, ""); err != nil {
+	if err := a.applyListener("HTTP", w.HTTP, httpPort, ""); err != nil {
 		return err
 	}
-	return a.applyListener(ctx, "HTTPS", w.HTTPS, httpsPort, w.Certificate)
+	return a.applyListener("HTTPS", w.HTTPS, httpsPort, w.Certificate)
 }
 
 // applyListener opens or closes one port. A changed certificate is a new
 // listener: its key is part of the name it is kept under.
-func (a *Agent) applyListener(ctx context.Context, transport string, on bool, port int, certificate string) error {
+func (a *Agent) applyListener(transport string, on bool, port int, certificate string) error {
 	key := transport + " " + certificate
 	for k, stop := range a.listeners {
 		if strings.HasPrefix(k, transport+" ") && (!on || k != key) {
@@ -71,14 +70,14 @@ func (a *Agent) applyListener(ctx context.Context, transport string, on bool, po
 		}
 		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
-	l, err := a.Listen(ctx, port)
+	l, err := a.Listen(a.life, port)
 	if err != nil {
 		return fmt.Errorf("opening the %s listener: %w", transport, err)
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, stop := context.WithCancel(a.life)
 	a.listeners[key] = stop
 	go func() {
-		if err := a.server.s.Serve(ctx, l, config); err != nil {
+		if err := a.server.Serve(ctx, l, config); err != nil {
 			a.Logf("winrm: %s: %v", transport, err)
 		}
 	}()
@@ -118,7 +117,7 @@ func (a *Agent) setWinRM(w state.WinRM, pfx []byte, password string) error {
 	if err := a.State.Change(func(s *state.State) error { s.WinRM = w; return nil }); err != nil {
 		return err
 	}
-	return a.applyListeners(context.Background())
+	return a.applyListeners()
 }
 
 // certificates is the folder of the machine's certificates with private keys.
