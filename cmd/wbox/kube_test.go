@@ -98,3 +98,31 @@ func resolves(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%d of %d inputs failed", failed, seen)
 	}
 }
+
+// differonly STAGE FILE FILE: two plans differ in the version and in that stage's
+// line, and the stages of machines are the same.
+func differonly(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: differonly STAGE FILE FILE")
+	}
+	stages := func(file string) map[string]string {
+		out := map[string]string{}
+		for line := range strings.Lines(ts.ReadFile(file)) {
+			if f := strings.Fields(line); len(f) > 3 && (f[1] == "miss" || f[1] == "empty" || f[1] == "hit") {
+				out[f[0]] = f[2]
+			}
+		}
+		return out
+	}
+	before, after := stages(args[1]), stages(args[2])
+	for _, want := range []string{"windows", "features", "node", "generalize", args[0]} {
+		if before[want] == "" {
+			ts.Fatalf("%s is not in the plan %v", want, before)
+		}
+	}
+	for name, key := range before {
+		if same := after[name] == key; same == (name == args[0]) {
+			ts.Fatalf("%s had the key %s and has %s", name, key, after[name])
+		}
+	}
+}

@@ -46,7 +46,7 @@ func TestScript(t *testing.T) {
 			"program": program,
 			"proxy":   proxy,
 			"cut":     cut,
-			"bucket":  bucket, "gitrepo": gitrepo, "resolves": resolves,
+			"bucket":  bucket, "gitrepo": gitrepo, "resolves": resolves, "differonly": differonly,
 			"replace": replace,
 		},
 	})
