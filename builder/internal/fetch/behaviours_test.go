@@ -294,4 +294,3 @@ func raw(w http.ResponseWriter, head string, body []byte) {
 	conn.Write([]byte(head))
 	conn.Write(body)
 }
-

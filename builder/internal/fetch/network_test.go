@@ -107,4 +107,3 @@ func TestProxyFromEnvironment(t *testing.T) {
 		t.Errorf("%v, %d bytes, %d requests at the proxy", err, len(got), *n)
 	}
 }
-
