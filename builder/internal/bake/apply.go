@@ -29,13 +29,13 @@ func (r *Running) Apply(ctx context.Context, scripts []Script) ([]Applied, error
 	for round := 1; ; round++ {
 		reboot, pending, err := r.round(ctx, scripts, applied)
 		if err != nil {
-			return nil, r.explain(err)
+			return nil, r.explain(ctx, err)
 		}
 		if !reboot && pending == "" {
 			return applied, nil
 		}
 		if !reboot || round == maxRounds {
-			return nil, r.explain(fmt.Errorf("after %d rounds the state is not there: %s", round, pending))
+			return nil, r.explain(ctx, fmt.Errorf("after %d rounds the state is not there: %s", round, pending))
 		}
 		if err := r.Reboot(ctx); err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func (r *Running) Prove(ctx context.Context, scripts []Script) ([]Applied, error
 	for _, s := range scripts {
 		o, err := r.run(ctx, s.Name, guest.Test)
 		if err != nil {
-			return nil, r.explain(err)
+			return nil, r.explain(ctx, err)
 		}
 		if o.State != guest.Present {
 			missing = append(missing, fmt.Errorf("%s: %s", s.Name, o.Message))
@@ -88,7 +88,7 @@ func (r *Running) Prove(ctx context.Context, scripts []Script) ([]Applied, error
 		out = append(out, Applied{Script: s.Name, Message: o.Message, Facts: o.Facts, Executed: executedBy(o)})
 	}
 	if err := errors.Join(missing...); err != nil {
-		return nil, r.explain(err)
+		return nil, r.explain(ctx, err)
 	}
 	return out, nil
 }
@@ -96,7 +96,7 @@ func (r *Running) Prove(ctx context.Context, scripts []Script) ([]Applied, error
 // Set runs one script in set mode, once.
 func (r *Running) Set(ctx context.Context, s Script) error {
 	if _, err := r.run(ctx, s.Name, guest.Set); err != nil {
-		return r.explain(err)
+		return r.explain(ctx, err)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (r *Running) Set(ctx context.Context, s Script) error {
 func (r *Running) Reboot(ctx context.Context) error {
 	r.work.Progress("rebooting")
 	if err := r.Session.Reboot(ctx, r.host.deadline(rebootDeadline)); err != nil {
-		return r.explain(fmt.Errorf("rebooting: %w", err))
+		return r.explain(ctx, fmt.Errorf("rebooting: %w", err))
 	}
 	r.boots++
 	return nil

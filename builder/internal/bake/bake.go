@@ -100,12 +100,12 @@ func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err
 	r := &Running{host: h, work: w, boot: b, boots: 1}
 	defer func() {
 		if err != nil {
-			err = errors.Join(r.explain(err), r.Close())
+			err = errors.Join(r.explain(ctx, err), r.Close())
 		}
 	}()
 	w.Progress("starting the machine")
 	r.machine, err = h.Driver.Start(ctx, hypervisor.Config{
-		Name: "wbox-" + b.Name, Dir: dir, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, Firmware: hypervisor.UEFI,
+		Name: b.Name, Dir: dir, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, Firmware: hypervisor.UEFI,
 		Disk: b.Disk, Media: b.Media, BootMedia: b.BootMedia, Accelerator: h.Accelerator,
 		Forwards:  []hypervisor.Forward{{Name: portHTTPS, GuestPort: 5986}, {Name: portHTTP, GuestPort: 5985}},
 		SerialLog: filepath.Join(w.RunDir, "serial.log"),
@@ -190,21 +190,21 @@ func (r *Running) Boots() int { return r.boots }
 func (r *Running) Stop(ctx context.Context) error {
 	r.work.Progress("shutting down")
 	if err := r.Session.Shutdown(ctx); err != nil {
-		return r.explain(fmt.Errorf("shutting down: %w", err))
+		return r.explain(ctx, fmt.Errorf("shutting down: %w", err))
 	}
 	return r.WaitOff(ctx)
 }
 
 // WaitOff waits until the guest has turned its machine off by itself.
 func (r *Running) WaitOff(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.host.deadline(stopDeadline),
+	wait, cancel := context.WithTimeoutCause(ctx, r.host.deadline(stopDeadline),
 		fmt.Errorf("the guest did not turn off within %s", r.host.deadline(stopDeadline)))
 	defer cancel()
 	select {
 	case <-r.machine.Done():
 		return r.machine.Err()
-	case <-ctx.Done():
-		return r.explain(context.Cause(ctx))
+	case <-wait.Done():
+		return r.explain(ctx, context.Cause(wait))
 	}
 }
 
@@ -219,12 +219,12 @@ func (r *Running) Close() error {
 }
 
 // explain makes a guest's failure say where to look, and keeps a screenshot
-// and the guest's logs. A cancelled build explains itself.
-func (r *Running) explain(err error) error {
+// and the guest's logs, unless ctx ends meanwhile. A cancelled build explains itself.
+func (r *Running) explain(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if s, ok := r.machine.(hypervisor.Screenshotter); ok && !off(r.machine) {
 		s.Screenshot(ctx, filepath.Join(r.work.RunDir, "screen.png")) //nolint:errcheck // the picture is a help, the error is what counts
