@@ -11,9 +11,12 @@ package media
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sort"
 	"time"
 )
 
@@ -81,8 +84,9 @@ func Cached(ctx context.Context, opts Options) (string, error) {
 		return "", err
 	}
 	out := filepath.Join(in.cache, "media", key+".iso")
-	if _, err := os.Stat(out); err == nil {
-		return out, nil
+	now := time.Now()
+	if err := os.Chtimes(out, now, now); err == nil {
+		return out, nil // and it counts as used
 	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return "", fmt.Errorf("making the media folder: %w", err)
@@ -90,7 +94,35 @@ func Cached(ctx context.Context, opts Options) (string, error) {
 	if err := in.build(ctx, out); err != nil {
 		return "", err
 	}
-	return out, nil
+	if err := os.Chtimes(out, now, now); err != nil {
+		return "", fmt.Errorf("marking the medium as used: %w", err)
+	}
+	return out, prune(filepath.Dir(out), keptMedia)
+}
+
+// keptMedia is how many media the cache keeps: both releases, with and without
+// PowerShell, before and after a change.
+const keptMedia = 8
+
+// prune removes all but the media used last.
+func prune(dir string, keep int) error {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.iso"))
+	if err != nil {
+		return err
+	}
+	used := map[string]time.Time{}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			used[path] = info.ModTime()
+		}
+	}
+	sort.Slice(paths, func(i, j int) bool { return used[paths[i]].After(used[paths[j]]) })
+	for _, path := range paths[min(keep, len(paths)):] {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing an old medium: %w", err)
+		}
+	}
+	return nil
 }
 
 // build makes the medium from collected inputs in a scratch folder beside out.

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestClosure(t *testing.T) {
@@ -153,6 +154,34 @@ func TestPowerShellRoot(t *testing.T) {
 	}
 	if _, err := powershellRoot(t.TempDir()); err == nil {
 		t.Error("an empty folder is taken for PowerShell")
+	}
+}
+
+func TestPrune(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"c.iso", "a.iso", "b.iso", "other"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		used := epoch.Add(time.Duration(i) * time.Hour)
+		if err := os.Chtimes(path, used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prune(dir, 2); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{"a.iso", "b.iso", "other"}; !reflect.DeepEqual(left, want) {
+		t.Errorf("%v are left, not %v", left, want)
 	}
 }
 
