@@ -123,13 +123,17 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"v1.37.2", "1.37.2-rc.1", "v1.37.2+x", "ci/latest", "git:x@y", "pull/1", ".", "v01.2.3", "\x00"} {
+	for _, s := range []string{"v1.37.2", "1.37.2-rc.1", "v1.37.2+x", "ci/latest", "git:x@y", "pull/1", ".", "v01.2.3", "\x00",
+		"git:git@h:p@r", "git:https://u@h/p", "pull/1/merge", "stable-1.37", "ci/1.38.0-alpha.1+0123abc", "release/1.37.2", "https://h/k.exe", "git:a@b\n--c"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		src, err := Parse(text, Options{})
 		if (src == nil) == (err == nil) {
 			t.Fatalf("%q gives both or neither of source and error", text)
+		}
+		if g, ok := src.(*gitSource); ok && (strings.HasPrefix(g.ref, "-") || strings.HasPrefix(g.remote, "-") || strings.ContainsAny(g.ref, "\n:^~*? ") || g.ref == "" || g.remote == "") {
+			t.Errorf("%q gives git the ref %q of %q", text, g.ref, g.remote)
 		}
 		if m, ok := src.(*moduleSource); ok {
 			if again, err := normalizeVersion(m.version, false); err != nil || again != m.version {
