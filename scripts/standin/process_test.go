@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ func (l *lab) compareArgv(cfg hypervisor.Config) {
 	l.t.Helper()
 	const free = "FREE"
 	want := qemu.Argv(cfg, qemu.Host{Accelerator: cfg.Accelerator, FirmwareCode: free, NVRAM: free, Monitor: free})
+	found := false
 	for _, pid := range qemuChildren() {
 		data, err := os.ReadFile("/proc/" + pid + "/cmdline")
 		if err != nil {
@@ -26,6 +28,7 @@ func (l *lab) compareArgv(cfg hypervisor.Config) {
 		if len(got) < 2 || got[1] != want[1] {
 			continue // another machine of ours
 		}
+		found = true
 		if len(got) != len(want) {
 			l.t.Fatalf("QEMU runs with\n%q, not\n%q", got, want)
 		}
@@ -37,6 +40,9 @@ func (l *lab) compareArgv(cfg hypervisor.Config) {
 				l.t.Errorf("QEMU runs with %q, not %q", got[i], want[i])
 			}
 		}
+	}
+	if !found && runtime.GOOS == "linux" {
+		l.t.Error("the running QEMU was not found")
 	}
 }
 
