@@ -99,7 +99,7 @@ func TestResolve(t *testing.T) {
 func TestResolveTellsAllProblemsTogether(t *testing.T) {
 	needQemuImg(t)
 	b, s := resolving(t, bin(t), slow(), nil)
-	s.K8s, s.CNI, s.Output, s.Containerd = "v9.9.9", "weave", s.ISO, t.TempDir()
+	s.K8s, s.K8sVersion, s.CNI, s.Output, s.Containerd = "v9.9.9", "", "weave", s.ISO, t.TempDir()
 	_, err := b.Resolve(t.Context(), s, ResolveOptions{})
 	var p *fault.Preflight
 	if !errors.As(err, &p) || p.Class() != fault.Usage {

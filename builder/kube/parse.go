@@ -63,15 +63,31 @@ func forms() []form {
 		{"a retired CI marker", match(`^ci/k8s-`), refuse("is a marker that is no longer moved", "use ci/latest, or ci/latest-1.37 for a release branch")},
 		{"a cross build", match(`^ci-cross(/.*)?$`), refuse("is no longer published", "use ci/latest, which has all platforms")},
 		{"a stable CI build", match(`^ci/stable`), refuse("does not exist: only releases are stable", "use stable, or ci/latest")},
-		{"a CI build", match(`^ci/`), newCI},
+		{"a CI build", match(`^ci/`), whole(newCI)},
 		{"a pull request", match(`^pull/`), newPull},
-		{"a prebuilt release", match(`^release/`), newPrebuilt},
-		{"a release marker", match(`^(stable|latest)(-1(\.\d+)?)?$`), newMarker},
-		{"a minor version", match(`^v?1\.\d+$`), newMinor},
-		{"a release", match(`^v?\d+\.\d+\.\d+`), newRelease},
+		{"a prebuilt release", match(`^release/`), whole(newPrebuilt)},
+		{"a release marker", match(`^(stable|latest)(-1(\.\d+)?)?$`), whole(newMarker)},
+		{"a minor version", match(`^v?1\.\d+$`), whole(newMinor)},
+		{"a release", match(`^v?\d+\.\d+\.\d+`), whole(newRelease)},
 		{"a branch", match(`^(master|main|release-1\.\d+)$`), newGitRef},
 		{"a commit", match(`^[0-9a-f]{7,40}$`), newGitRef},
 		{folderForm, looksLikePath, newDir},
+	}
+}
+
+// whole refuses the flags that are about a folder for a source that lacks no
+// program and knows its version: ignored, they would be believed to work.
+func whole(source func(string, Options) (Source, error)) func(string, Options) (Source, error) {
+	return func(text string, opts Options) (Source, error) {
+		for _, f := range []struct{ flag, value, why string }{
+			{"--k8s-base", opts.Base, "is for a folder that lacks programs; " + text + " lacks none"},
+			{"--k8s-version", opts.Version, "is for binaries that don't say their version; " + text + " does"},
+		} {
+			if f.value != "" {
+				return nil, &fault.Problem{Class: fault.Usage, Field: f.flag, Value: f.value, Why: f.why, Fix: "leave it out"}
+			}
+		}
+		return source(text, opts)
 	}
 }
 
