@@ -69,24 +69,31 @@ func dial(_ context.Context, to netip.AddrPort, access guest.Access, tls bool) (
 	return winrm.Dial(winrm.Config{Addr: to, User: access.User, Password: guest.Secret(access.Password), TLS: tls, PinnedSHA256: access.Pin})
 }
 
-func (a *app) build(cmd *cobra.Command, sel *selection) error {
+// resolve loads what was selected and resolves it; opts say for what, the
+// settings come from the command line.
+func (a *app) resolve(cmd *cobra.Command, sel *selection, opts builder.ResolveOptions) (*builder.Builder, *builder.Resolved, error) {
 	s, pins, err := a.load(cmd, sel)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	b, kopts, err := a.newBuilder()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	mo, err := a.mediaOptions()
+	opts.Kube, opts.Pins, opts.Offline = kopts, pins, a.offline
+	if opts.Media, err = a.mediaOptions(); err != nil {
+		return nil, nil, err
+	}
+	r, err := b.Resolve(cmd.Context(), s, opts)
+	return b, r, err
+}
+
+func (a *app) build(cmd *cobra.Command, sel *selection) error {
+	b, r, err := a.resolve(cmd, sel, builder.ResolveOptions{})
 	if err != nil {
 		return err
 	}
-	ctx := cmd.Context()
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, Pins: pins, Offline: a.offline, Media: mo})
-	if err != nil {
-		return err
-	}
+	ctx, s := cmd.Context(), r.Spec
 	if err := b.Preflight(ctx, r); err != nil { // Build would, but by then the lock is written
 		return s.Locate(err)
 	}

@@ -35,24 +35,11 @@ func (a *app) lockCommand() *cobra.Command {
 }
 
 func (a *app) lock(cmd *cobra.Command, sel *selection) error {
-	s, pins, err := a.load(cmd, sel)
+	_, r, err := a.resolve(cmd, sel, builder.ResolveOptions{PlanOnly: true, Download: true})
 	if err != nil {
 		return err
 	}
-	b, kopts, err := a.newBuilder()
-	if err != nil {
-		return err
-	}
-	mo, err := a.mediaOptions()
-	if err != nil {
-		return err
-	}
-	ctx := cmd.Context()
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline, Media: mo, Download: true})
-	if err != nil {
-		return err
-	}
-	if err := r.Lock.Write(ctx); err != nil {
+	if err := r.Lock.Write(cmd.Context()); err != nil {
 		return err
 	}
 	switch {

@@ -47,19 +47,11 @@ type planned struct {
 }
 
 func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
-	s, pins, err := a.load(cmd, sel)
-	if err != nil {
-		return err
-	}
-	b, kopts, err := a.newBuilder()
+	b, r, err := a.resolve(cmd, sel, builder.ResolveOptions{PlanOnly: true, Pending: explain})
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	r, err := b.Resolve(ctx, s, builder.ResolveOptions{Kube: kopts, PlanOnly: true, Pins: pins, Offline: a.offline, Pending: explain})
-	if err != nil {
-		return err
-	}
 	if r.Lock != nil && r.Lock.Stale() {
 		a.printChanges(r.Lock, r.Lock.Path+" is stale; a build updates it (--frozen makes this an error):")
 	}
