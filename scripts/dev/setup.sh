@@ -26,11 +26,14 @@ missing=()
 for p in "${want[@]}"; do
   dpkg-query -W -f='${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed || missing+=("$p")
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+# The stand-in's kernel is downloaded, not installed: apt must know of it.
+known=$(apt-cache show linux-image-amd64 2>/dev/null || true)
+[ ${#missing[@]} -eq 0 ] && [ -n "$known" ] && exit 0
 
 sudo=()
 [ "$(id -u)" -eq 0 ] || sudo=(sudo)
-echo "setup: installing ${missing[*]}" >&2
 "${sudo[@]}" apt-get update -qq
+[ ${#missing[@]} -eq 0 ] && exit 0
+echo "setup: installing ${missing[*]}" >&2
 # Without recommended packages: with them Vagrant alone brings 266.
 "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2

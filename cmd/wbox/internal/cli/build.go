@@ -143,11 +143,11 @@ func (a *app) printBuilt(built *builder.Built, p *builder.Published) error {
 	default:
 		a.hint("guests were booted %d times in this run; what it did is in %s", built.Boots(true), built.RunDir)
 	}
-	if p.GuestScripts != "powershell" {
-		a.hint("guest scripts: %s", p.GuestScripts)
-	}
 	a.hint("to use the box:")
 	a.hint("  vagrant box add %s", shellQuote(p.Catalog))
+	if p.GuestScripts != "powershell" { // last, where it is not overlooked
+		a.hint("guest scripts: %s", p.GuestScripts)
+	}
 	if a.format == "json" {
 		enc := json.NewEncoder(a.out)
 		return enc.Encode(p)
