@@ -122,7 +122,7 @@ func (b *Builder) host(r *Resolved) bake.Host {
 	if r.Features.Accelerator == hypervisor.Emulation {
 		patience = 4
 	}
-	return bake.Host{Driver: b.opts.Driver, Accelerator: r.Features.Accelerator, CPUs: r.Spec.CPUs, MemoryMiB: r.memoryMiB,
+	return bake.Host{Driver: b.opts.Driver, Version: r.Features.Version, Accelerator: r.Features.Accelerator, CPUs: r.Spec.CPUs, MemoryMiB: r.memoryMiB,
 		Patience: patience, Dial: b.opts.Dial, Disk: r.disk, Poll: 2 * time.Second}
 }
 

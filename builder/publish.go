@@ -210,7 +210,7 @@ func (b *Builder) Publish(ctx context.Context, built *Built) (*Published, error)
 		Manifest: filepath.Join(out, box.ManifestName(r.BoxName, r.Version)), Name: r.BoxName, Version: r.Version, Provider: libvirt.Name,
 		SHA256: built.boxDigest(), UpToDate: built.UpToDate() && before != "", GuestScripts: r.GuestScripts()}
 	if before == "" || !exists(p.Manifest) {
-		return p, writeManifest(ctx, p.Manifest, built.manifest(p, b.opts.Driver.Name()))
+		return p, writeManifest(ctx, p.Manifest, built.manifest(p))
 	}
 	return p, nil
 }
@@ -240,12 +240,14 @@ func (b *Built) boxDigest() string {
 	return ""
 }
 
-func (b *Built) manifest(p *Published, driver string) Manifest {
+func (b *Built) manifest(p *Published) Manifest {
 	r := b.Resolved
 	m := Manifest{Schema: 1, Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, StandIn: r.Media.StandIn != nil,
 		GuestScripts: r.GuestScripts(), Licence: r.licence(), Inputs: map[string]string{"iso": r.ISODigest}, Stages: b.Stages, Provider: p.Provider, SHA256: p.SHA256,
 		Wbox: buildVersion(), Time: time.Now().UTC(),
-		Proof: ProofNote{Guest: r.Edition.Name, Driver: driver + " " + r.Features.Version, Accelerator: string(r.Features.Accelerator)}}
+		Proof: ProofNote{Guest: r.Edition.Name}}
+	b.fact(proof.Name, "driver", &m.Proof.Driver) // of the run that proved it
+	b.fact(proof.Name, "accelerator", &m.Proof.Accelerator)
 	if m.StandIn {
 		m.Proof.Guest = "stand-in"
 		m.Proof.Remark = "everything but Windows itself: the guest is a small Linux that plays it"
@@ -264,6 +266,16 @@ func (b *Built) manifest(p *Published, driver string) Manifest {
 		}
 	}
 	return m
+}
+
+// fact reads what a stage recorded under a name into v, if it did.
+func (b *Built) fact(stage, name string, v any) bool {
+	for _, s := range b.Stages {
+		if raw, ok := s.Facts[name].(json.RawMessage); ok && s.Stage == stage {
+			return json.Unmarshal(raw, v) == nil
+		}
+	}
+	return false
 }
 
 // Boots sums up how often guests were booted for the results of this build,

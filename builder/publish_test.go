@@ -14,6 +14,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/hypervisor/fake"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
+	"github.com/wbox-dev/wbox/builder/stages/proof"
 )
 
 func TestCheckOutput(t *testing.T) {
@@ -115,6 +116,8 @@ func built(t *testing.T, r *Resolved, content string, hit bool) *Built {
 		{Stage: "windows", Hit: true, Seconds: 60, Facts: boots},
 		{Stage: "updates", Empty: "none was asked for"},
 		{Stage: "features", Hit: hit, Seconds: 30, Facts: boots},
+		// Proven by an earlier run, on something else than this one's machine.
+		{Stage: proof.Name, Hit: true, Facts: map[string]any{"driver": json.RawMessage(`"qemu 9.9.9"`), "accelerator": json.RawMessage(`"kvm"`)}},
 		{Stage: libvirt.Name, Hit: hit, Seconds: 2, Outputs: map[string]cas.OutputResult{libvirt.Output: {Digest: digest, Size: size}}},
 	}}
 }
@@ -160,7 +163,7 @@ func TestPublish(t *testing.T) {
 	if m.Boots != 6 || m.Seconds != 92 || !m.StandIn || m.SHA256 != p.SHA256 || m.GuestScripts != "not executed" {
 		t.Errorf("manifest %+v", m)
 	}
-	if m.Proof.Guest != "stand-in" || m.Proof.Remark == "" || m.Proof.Accelerator != string(hypervisor.Emulation) || !strings.HasSuffix(m.Proof.Driver, " 1.2.3") {
+	if m.Proof.Guest != "stand-in" || m.Proof.Remark == "" || m.Proof.Accelerator != "kvm" || m.Proof.Driver != "qemu 9.9.9" {
 		t.Errorf("proof %+v", m.Proof)
 	}
 	if m.Inputs["iso"] != standInISO || m.Inputs["kubernetes kubelet.exe"] != "sha256:ab" {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/klauspost/compress/gzip"
@@ -40,6 +41,9 @@ const (
 // word (all tried).
 func Check(ctx context.Context, path string) (Report, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Report{}, &fault.Problem{Class: fault.Input, Field: "box", Value: path, Why: "there is no such file", Fix: "check the path"}
+	}
 	if err != nil {
 		return Report{}, refused(path, err)
 	}

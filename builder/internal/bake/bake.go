@@ -32,6 +32,7 @@ const (
 type Host struct {
 	Driver      hypervisor.Driver
 	Accelerator hypervisor.Accelerator
+	Version     string // the driver's own, for the record
 	CPUs        int
 	MemoryMiB   int
 	Patience    int // deadlines are multiplied by it: 1 with acceleration, more under emulation

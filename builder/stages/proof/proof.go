@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/wbox-dev/wbox/builder/disk"
 	"github.com/wbox-dev/wbox/builder/guest"
@@ -134,6 +135,8 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
 	report := Report{Scripts: applied, Boots: r.Boots()}
 	w.Fact("scripts", report.Scripts)
 	w.Fact("boots", report.Boots)
+	w.Fact("driver", strings.TrimSpace(s.host.Driver.Name()+" "+s.host.Version))
+	w.Fact("accelerator", s.host.Accelerator)
 	b, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
