@@ -2,6 +2,8 @@ package builder
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 
 	"github.com/wbox-dev/wbox/builder/lock"
 	"github.com/wbox-dev/wbox/builder/media"
@@ -25,7 +27,7 @@ func (b *Builder) locateMedia(ctx context.Context, r *Resolved, opts ResolveOpti
 	case err != nil:
 		return nil, err
 	case found != nil:
-		r.use(*found)
+		return nil, r.use(*found)
 	case opts.PlanOnly && opts.Pending && !opts.Pins.Frozen:
 		r.pending = pending
 		r.Edition.Name = "Windows Server " + r.Spec.Windows + " (" + r.Spec.Edition + ")"
@@ -45,12 +47,16 @@ func (r *Resolved) download(ctx context.Context, pending *media.Pending) error {
 	if err != nil {
 		return err
 	}
-	r.use(found)
-	return nil
+	return r.use(found)
 }
 
-func (r *Resolved) use(f media.Found) {
+// use takes a medium. Its path becomes absolute: a machine has another folder.
+func (r *Resolved) use(f media.Found) (err error) {
 	r.Media, r.Edition, r.ISODigest, r.isoSource = f.Media, f.Edition, f.Digest, f.Source
+	if r.Media.Path, err = filepath.Abs(f.Media.Path); err != nil {
+		return fmt.Errorf("finding the folder of the medium: %w", err)
+	}
+	return nil
 }
 
 // Pending says which medium a build would download, and how many bytes that

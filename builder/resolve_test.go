@@ -12,6 +12,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/builder/hypervisor/fake"
+	"github.com/wbox-dev/wbox/builder/internal/bake"
 	"github.com/wbox-dev/wbox/builder/iso"
 	"github.com/wbox-dev/wbox/builder/iso/isotest"
 	"github.com/wbox-dev/wbox/builder/kube/kubetest"
@@ -92,6 +93,41 @@ func TestResolve(t *testing.T) {
 				t.Errorf("the output folder exists before anything was built: %v", err)
 			}
 		})
+	}
+}
+
+// Relative paths are as seen from where wbox was started; stages get absolute
+// ones, since QEMU and the other programs have folders of their own.
+func TestStagesGetAbsolutePaths(t *testing.T) {
+	b, s := resolving(t, bin(t), fast(), acting())
+	dir := filepath.Dir(s.ISO)
+	t.Chdir(dir)
+	tools := filepath.Join(dir, "containerd")
+	if err := os.Mkdir(tools, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"} {
+		writeFile(t, filepath.Join(tools, f), f)
+	}
+	s.ISO, s.Containerd, s.Output = "medium.iso", "containerd", "out"
+	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, st := range pipeline(r, bake.Host{}) {
+		for _, in := range st.Inputs() {
+			if in.From != "" {
+				continue
+			}
+			seen++
+			if !filepath.IsAbs(in.Path) {
+				t.Errorf("stage %s: input %s lies at %q", st.Name(), in.Name, in.Path)
+			}
+		}
+	}
+	if seen < 2 {
+		t.Errorf("%d locked inputs, want the medium and containerd", seen)
 	}
 }
 

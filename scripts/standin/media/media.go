@@ -63,6 +63,14 @@ func DefaultCache() (string, error) {
 // apt-get, dpkg-deb, objcopy, mkfs.vfat, mcopy, mke2fs, wimlib-imagex and
 // genisoimage; Missing says beforehand which of them this machine lacks.
 func Build(ctx context.Context, opts Options, out string) error {
+	// The programs are run in folders of their own.
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return fmt.Errorf("finding the folder of the medium: %w", err)
+	}
+	if opts.Cache, err = absolute(opts.Cache); err != nil {
+		return err
+	}
 	in, err := collect(ctx, opts)
 	if err != nil {
 		return err
@@ -71,9 +79,24 @@ func Build(ctx context.Context, opts Options, out string) error {
 	return in.build(ctx, out)
 }
 
+// absolute makes a path absolute, but leaves an empty one empty.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding the cache: %w", err)
+	}
+	return abs, nil
+}
+
 // Cached returns the path of a medium built from the options, building it where
 // the cache holds none for exactly these inputs.
-func Cached(ctx context.Context, opts Options) (string, error) {
+func Cached(ctx context.Context, opts Options) (_ string, err error) {
+	if opts.Cache, err = absolute(opts.Cache); err != nil {
+		return "", err
+	}
 	in, err := collect(ctx, opts)
 	if err != nil {
 		return "", err

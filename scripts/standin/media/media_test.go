@@ -185,7 +185,17 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestDeterministic builds twice, at different times, and compares.
+func mustGetwd(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestDeterministic builds twice, at different times and once under a relative
+// path, and compares.
 func TestDeterministic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the tools that build a medium")
@@ -196,7 +206,15 @@ func TestDeterministic(t *testing.T) {
 	var sums [2][32]byte
 	for i := range sums {
 		out := filepath.Join(t.TempDir(), "medium.iso")
-		if err := Build(t.Context(), Options{Release: "2025"}, out); err != nil {
+		given := out
+		if i == 1 {
+			rel, err := filepath.Rel(mustGetwd(t), out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given = rel
+		}
+		if err := Build(t.Context(), Options{Release: "2025"}, given); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(out)
