@@ -41,6 +41,14 @@ func newBake(t *testing.T, release, powerShell string, selection ...string) *bak
 	if err != nil {
 		t.Fatal(err)
 	}
+	// As most people name it: by a relative path.
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if iso, err = filepath.Rel(here, iso); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	return &bake{t: t, dir: dir, iso: iso, store: filepath.Join(dir, "store"), out: filepath.Join(dir, "out put"),
 		selection: selection, powerShellInside: powerShell != ""}
