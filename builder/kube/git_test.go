@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -296,6 +297,33 @@ func TestGitStaleLocks(t *testing.T) {
 	}
 	if ref, err := src.Resolve(t.Context(), report.Discard); err != nil || ref.Commit != commits["master"] {
 		t.Errorf("got %+v, %v", ref, err)
+	}
+}
+
+// A tree's tag may carry a release's name. Compiling it must not tell the module
+// cache, which the module source asks, anything about that release.
+func TestCheckoutLeavesTheModuleCacheAlone(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("GOMODCACHE", cache)
+	t.Setenv("GOFLAGS", "-modcacherw") // so that the test's folder can be removed
+	dir, _ := gitRepo(t)
+	gitIn(t, dir, "checkout", "-q", "v1.37.2")
+	src := mustDir(t, dir, Options{CacheDir: t.TempDir()})
+	ref, err := src.Resolve(t.Context(), report.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Fetch(t.Context(), ref, t.TempDir(), t.TempDir(), report.Discard); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(cache, func(p string, _ fs.DirEntry, err error) error {
+		if strings.Contains(filepath.ToSlash(p), "/k8s.io/kubernetes") {
+			t.Errorf("the module cache got %s", p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -259,9 +259,12 @@ func treeEnv(root string, g *goTool) []string {
 	if _, err := os.Stat(work); err != nil {
 		work = "off"
 	}
-	goflags := ""
+	// Without it the go command asks git for the tree's version, and notes the
+	// answer in the module cache as if the module had been downloaded: a fork's
+	// tag would then be taken for the release of that name.
+	goflags := "-buildvcs=false"
 	if strings.Contains(" "+g.user["GOFLAGS"]+" ", " -modcacherw ") {
-		goflags = "-modcacherw"
+		goflags += " -modcacherw"
 	}
 	return []string{"GOWORK=" + work, "GOFLAGS=" + goflags}
 }
