@@ -187,8 +187,12 @@ func (m *monitor) send(ctx context.Context, command string, args map[string]any)
 	m.conn.SetWriteDeadline(deadline)
 	if _, err := m.conn.Write(append(line, '\n')); err != nil {
 		delete(m.waiting, m.last)
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case !errors.Is(err, os.ErrDeadlineExceeded):
 			err = errHangup
+		case ok: // the socket's clock may be a moment ahead of the context's
+			<-ctx.Done()
+			err = context.Cause(ctx)
 		}
 		return nil, 0, err
 	}

@@ -169,3 +169,20 @@ func TestSumActivity(t *testing.T) {
 		t.Errorf("got %d", got)
 	}
 }
+
+// TestAQEMUThatReadsNothing: however the end of the context is noticed, by the
+// socket's deadline or by the context itself, the error is the context's.
+func TestAQEMUThatReadsNothing(t *testing.T) {
+	for range 20 {
+		near, far := net.Pipe()
+		m := newMonitor(near, func(string, json.RawMessage) {})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		err := m.execute(ctx, "cont", nil, nil)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+		m.close()
+		far.Close()
+	}
+}
