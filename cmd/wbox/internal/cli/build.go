@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wbox-dev/wbox/builder"
+	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/guest"
 	"github.com/wbox-dev/wbox/builder/guest/winrm"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
@@ -77,8 +78,9 @@ func (a *app) resolve(cmd *cobra.Command, sel *selection, opts builder.ResolveOp
 		return nil, nil, err
 	}
 	b, kopts, err := a.newBuilder()
-	if err != nil {
-		return nil, nil, err
+	if err != nil { // without a store little can be looked up, but what was asked for can be checked
+		s.Default()
+		return nil, nil, s.Locate(fault.Check(s.Validate(), err))
 	}
 	opts.Kube, opts.Pins, opts.Offline = kopts, pins, a.offline
 	if opts.Media, err = a.mediaOptions(); err != nil {
