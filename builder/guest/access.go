@@ -145,13 +145,12 @@ type accessFile struct {
 }
 
 // SaveAccess writes a to path, readable by the owner only.
-func SaveAccess(path string, a Access) error {
+func SaveAccess(ctx context.Context, path string, a Access) error {
 	data, err := json.MarshalIndent(accessFile{a.User, a.Password, a.PFX, a.PFXPassword, hex.EncodeToString(a.Pin[:])}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing the guest's access: %w", err)
 	}
-	// Short and local: there is nothing to cancel.
-	if err := atomicfile.Write(context.TODO(), path, append(data, '\n'), 0o600); err != nil {
+	if err := atomicfile.Write(ctx, path, append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the guest's access: %w", err)
 	}
 	return nil

@@ -95,7 +95,7 @@ func TestSaveAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "access.json")
-	if err := guest.SaveAccess(path, a); err != nil {
+	if err := guest.SaveAccess(t.Context(), path, a); err != nil {
 		t.Fatal(err)
 	}
 	if fi, err := os.Stat(path); err != nil || (runtime.GOOS != "windows" && fi.Mode().Perm() != 0o600) {

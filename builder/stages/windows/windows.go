@@ -134,5 +134,5 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
 		return err
 	}
 	w.Fact("boots", r.Boots()+1) // Setup reboots once by itself
-	return guest.SaveAccess(w.Out(bake.AccessOutput), access)
+	return guest.SaveAccess(ctx, w.Out(bake.AccessOutput), access)
 }
