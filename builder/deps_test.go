@@ -30,7 +30,7 @@ var rows = [][]string{
 	{"builder/internal/cas"},
 	{"builder/lock", "builder/quirks", "builder/stage", "builder/internal/exec",
 		"builder/internal/wait", "builder/internal/atomicfile", "builder/internal/golden", "builder/internal/capacity"},
-	{"builder/fault", "builder/report"},
+	{"builder/fault", "builder/report", "builder/internal/ctxio"},
 	{"templates", "scripts"},
 }
 

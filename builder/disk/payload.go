@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
 
 // PayloadIndex is the file on the payload partition that lists the others: a
@@ -154,26 +155,13 @@ func copyChecked(ctx context.Context, w io.Writer, f PayloadFile) error {
 		return badPayload(f.Path, "its size has changed since it was checked", "start again", err)
 	}
 	h := sha256.New()
-	if _, err := io.Copy(w, io.TeeReader(&ctxReader{ctx, in}, h)); err != nil {
+	if _, err := io.Copy(w, io.TeeReader(ctxio.Reader(ctx, in), h)); err != nil {
 		return err
 	}
 	if hex.EncodeToString(h.Sum(nil)) != f.SHA256 {
 		return badPayload(f.Path, "its content has changed since it was checked", "start again", nil)
 	}
 	return nil
-}
-
-// ctxReader stops reading once the context has ended.
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r *ctxReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 // ReadPayload reads the whole payload partition of a disk and returns its
@@ -246,7 +234,7 @@ func readPayloadFrom(ctx context.Context, r io.ReaderAt, size int64) ([]PayloadF
 			return nil, fmt.Errorf("reading %s: %w", f.Name, err)
 		}
 		h := sha256.New()
-		n, err := io.Copy(h, &ctxReader{ctx, data})
+		n, err := io.Copy(h, ctxio.Reader(ctx, data))
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", f.Name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
 
 // File is a file to put on a seed.
@@ -82,7 +83,7 @@ func copyFile(ctx context.Context, w io.Writer, f File) error {
 		return err
 	}
 	defer r.Close()
-	in := &contextReader{ctx, r}
+	in := ctxio.Reader(ctx, r)
 	n, err := io.CopyN(w, in, f.Size)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -103,16 +104,3 @@ func copyFile(ctx context.Context, w io.Writer, f File) error {
 
 // padding is what is missing to whole sectors.
 func padding(size int64) int64 { return -size & (sectorSize - 1) }
-
-// contextReader stops reading once the context has ended.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
 
 // TempPrefix begins the name of every unfinished file. Whoever lists a folder
@@ -34,7 +36,7 @@ func Write(ctx context.Context, path string, data []byte, perm fs.FileMode) erro
 // content and no temporary file stays behind.
 func Copy(ctx context.Context, path string, r io.Reader, size int64, perm fs.FileMode) error {
 	return Func(ctx, path, perm, func(w io.Writer) error {
-		n, err := io.Copy(w, &reader{ctx, r})
+		n, err := io.Copy(w, ctxio.Reader(ctx, r))
 		if err == nil && size != Unknown && n != size {
 			err = fmt.Errorf("got %d bytes, want %d", n, size)
 		}
@@ -140,19 +142,6 @@ func renameDir(ctx context.Context, finished, path string) error {
 		return fmt.Errorf("%w: %w", ErrExists, err)
 	}
 	return err
-}
-
-// reader stops reading once the context has ended.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 type counter struct {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
 
 // Blob is a file in the store that is known by its content.
@@ -201,7 +202,7 @@ func copyHashed(ctx context.Context, dst, src *os.File, done func(int64)) (strin
 	buf := make([]byte, 1<<20)
 	var n int64
 	for {
-		k, err := io.ReadFull(&ctxReader{ctx, from}, buf)
+		k, err := io.ReadFull(ctxio.Reader(ctx, from), buf)
 		h.Write(buf[:k])
 		if !cloned {
 			if err := writeOrSkip(dst, buf[:k], n); err != nil {

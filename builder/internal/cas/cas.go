@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
 
 // Store is a folder of results.
@@ -244,7 +245,7 @@ func DigestFile(ctx context.Context, path string) (string, int64, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	n, err := io.CopyBuffer(h, &ctxReader{ctx, f}, make([]byte, 1<<20)) // gigabytes: few calls into the system
+	n, err := io.CopyBuffer(h, ctxio.Reader(ctx, f), make([]byte, 1<<20)) // gigabytes: few calls into the system
 	if err != nil {
 		return "", 0, fmt.Errorf("hashing %s: %w", path, err)
 	}
@@ -280,16 +281,4 @@ func DigestTree(ctx context.Context, dir string) (string, int64, error) {
 		total += n
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), total, nil
-}
-
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

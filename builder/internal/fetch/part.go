@@ -16,6 +16,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -114,7 +115,7 @@ func (d *download) matches(ctx context.Context, path string) (bool, error) {
 		return false, err
 	}
 	h := sha256.New()
-	n, err := io.Copy(h, &ctxReader{ctx, f})
+	n, err := io.Copy(h, ctxio.Reader(ctx, f))
 	if err != nil {
 		return false, fmt.Errorf("hashing %s: %w", path, err)
 	}
@@ -140,7 +141,7 @@ func (d *download) openPart(ctx context.Context) error {
 	if o.URL != d.URL {
 		o = origin{} // a mirror: its validators say nothing about what is here
 	}
-	n, err := io.Copy(d.hash, &ctxReader{ctx, f})
+	n, err := io.Copy(d.hash, ctxio.Reader(ctx, f))
 	if err != nil {
 		return fmt.Errorf("reading what was downloaded before: %w", err)
 	}
@@ -273,16 +274,4 @@ func removeAll(paths ...string) error {
 		}
 	}
 	return nil
-}
-
-type ctxReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c *ctxReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
