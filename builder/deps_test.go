@@ -25,7 +25,7 @@ var rows = [][]string{
 	{"builder/stages"}, // each folder below it is a package of its own here
 	{"builder/internal/bake", "builder/media"}, // a medium is told apart by builder/iso
 	{"builder/kube", "builder/hypervisor", "builder/guest", "builder/iso", "builder/disk", "builder/box", "builder/answerfile",
-		"builder/publish", "builder/schedule", "images"},
+		"builder/network", "builder/publish", "builder/schedule", "images"},
 	{"builder/internal/engine", "builder/internal/fetch"},
 	{"builder/internal/cas"},
 	{"builder/lock", "builder/quirks", "builder/stage", "builder/internal/exec",

@@ -113,7 +113,7 @@ func (c *Client) Get(ctx context.Context, r Request) (Result, error) {
 func (c *Client) withDefaults() *Client {
 	d := *c
 	if d.Transport == nil {
-		d.Transport = newTransport()
+		d.Transport = NewTransport(TransportConfig{})
 	}
 	if d.Sink == nil {
 		d.Sink = report.Discard

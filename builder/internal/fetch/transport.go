@@ -1,8 +1,11 @@
 package fetch
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
@@ -11,16 +14,27 @@ import (
 // maxRedirects is what browsers allow, more or less.
 const maxRedirects = 10
 
-// newTransport has the environment's proxy and never unpacks what it gets.
-func newTransport() http.RoundTripper {
+// TransportConfig says how a Transport of NewTransport reaches servers. The zero
+// value has the environment's proxy and the system's authorities.
+type TransportConfig struct {
+	Proxy func(*http.Request) (*url.URL, error) // Optional: default: the environment's
+	Roots *x509.CertPool                        // Optional: the authorities that are trusted; default: the system's
+}
+
+// NewTransport returns a Transport for Client, which never unpacks what it gets.
+func NewTransport(c TransportConfig) http.RoundTripper {
+	if c.Proxy == nil {
+		c.Proxy = http.ProxyFromEnvironment
+	}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy:                 c.Proxy,
 		DialContext:           (&net.Dialer{Timeout: 20 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2:     true,
 		TLSHandshakeTimeout:   20 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true,
-		// A Client makes one of these for each Get: nothing is kept open after it.
+		// A Client is made anew for each Get: nothing is kept open after it.
 		DisableKeepAlives: true,
 	}
 }
