@@ -28,7 +28,7 @@ var rows = [][]string{
 		"builder/network", "builder/publish", "builder/schedule", "images"},
 	{"builder/internal/engine", "builder/internal/fetch"},
 	{"builder/internal/cas"},
-	{"builder/lock", "builder/quirks", "builder/stage", "builder/internal/exec",
+	{"builder/lock", "builder/licence", "builder/quirks", "builder/stage", "builder/internal/exec",
 		"builder/internal/wait", "builder/internal/atomicfile", "builder/internal/golden", "builder/internal/capacity"},
 	{"builder/fault", "builder/report", "builder/internal/ctxio"},
 	{"templates", "scripts"},
