@@ -10,6 +10,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -147,7 +148,7 @@ func (s *bucketSource) readMarker(ctx context.Context, w *web, sink report.Sink)
 	bad := &fault.Problem{Class: fault.Network, Field: field, Value: s.text, Fix: "check " + url + ", or give a version"}
 	switch {
 	case err != nil:
-		bad.Why, bad.Err = "is a marker that holds no version", fmt.Errorf("%q", firstLine(body[:min(len(body), 80)]))
+		bad.Why, bad.Err = "is a marker that holds no version", fmt.Errorf("%q", gosource.FirstLine(body[:min(len(body), 80)]))
 		return nil, bad
 	case s.kind == ci && semver.Build(v) == "":
 		bad.Why = "is a marker that holds " + v + ", which is no CI build"

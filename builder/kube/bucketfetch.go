@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -40,7 +41,7 @@ func (s *bucketSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, 
 	if err := g.Wait(); err != nil {
 		return Bits{}, err
 	}
-	sortBinaries(found)
+	gosource.SortBinaries(found)
 	return Bits{Ref: ref, Binaries: found}, nil
 }
 
@@ -63,7 +64,7 @@ func (s *bucketSource) fetchOne(ctx context.Context, w *web, ref Ref, t target, 
 		from += ", " + memberOf(t)
 		err = extract(ctx, path, memberOf(t), to)
 	} else {
-		err = copyFile(path, to)
+		err = gosource.CopyFile(path, to)
 	}
 	if err != nil {
 		return Binary{}, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/kube/kubetest"
 	"github.com/wbox-dev/wbox/builder/report"
 )
@@ -65,7 +66,7 @@ func TestCheckoutIsKeyedOnContent(t *testing.T) {
 	kubelet := filepath.Join(dir, "cmd", "kubelet", "kubelet.go")
 	appendTo(t, kubelet, "// one\n")
 	dirty := resolveDir(t, dir, Options{})
-	if want := "v1.38.0-alpha.0.2+" + commits["master"][:14] + "-dirty"; dirty.Version != want || dirty.TreeState != "dirty" || dirty.Inputs[gitTreeInput] == clean.Inputs[gitTreeInput] {
+	if want := "v1.38.0-alpha.0.2+" + commits["master"][:14] + "-dirty"; dirty.Version != want || dirty.TreeState != "dirty" || dirty.Inputs[gosource.TreeInput] == clean.Inputs[gosource.TreeInput] {
 		t.Errorf("got %+v, want %s", dirty, want)
 	}
 	later := time.Now().Add(time.Hour)
@@ -77,7 +78,7 @@ func TestCheckoutIsKeyedOnContent(t *testing.T) {
 	}
 	appendTo(t, kubelet, "// two\n")
 	two := resolveDir(t, dir, Options{})
-	if two.Inputs[gitTreeInput] == dirty.Inputs[gitTreeInput] {
+	if two.Inputs[gosource.TreeInput] == dirty.Inputs[gosource.TreeInput] {
 		t.Error("another content has the same digest")
 	}
 	// An untracked file counts, and so does an ignored one that go reads.
@@ -90,7 +91,7 @@ func TestCheckoutIsKeyedOnContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ignored := resolveDir(t, dir, Options{})
-	if more.Inputs[gitTreeInput] == two.Inputs[gitTreeInput] || ignored.Inputs["ignored-files"] == "" || ignored.Inputs[gitTreeInput] != two.Inputs[gitTreeInput] {
+	if more.Inputs[gosource.TreeInput] == two.Inputs[gosource.TreeInput] || ignored.Inputs["ignored-files"] == "" || ignored.Inputs[gosource.TreeInput] != two.Inputs[gosource.TreeInput] {
 		t.Errorf("got %v, %v and %v", two.Inputs, more.Inputs, ignored.Inputs)
 	}
 	// The user's repository is as it was.
@@ -205,7 +206,7 @@ func TestCheckoutOfAnArchive(t *testing.T) {
 		t.Errorf("got %+v", ref)
 	}
 	appendTo(t, filepath.Join(dir, "go.mod"), "// changed\n")
-	if again := resolveDir(t, dir, Options{}); again.Inputs[gitTreeInput] == ref.Inputs[gitTreeInput] {
+	if again := resolveDir(t, dir, Options{}); again.Inputs[gosource.TreeInput] == ref.Inputs[gosource.TreeInput] {
 		t.Error("another content has the same digest")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/semver"
+
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 )
 
 // Description is what a request was resolved to, for people and for programs
@@ -76,7 +78,7 @@ func (s *moduleSource) origins(ref Ref) []Origin {
 }
 
 func (s *gitSource) origins(ref Ref) []Origin {
-	return compiled(targetsOf(Programs(), s.opts.Linux), ref, withoutPassword(s.remote)+" at "+ref.Commit)
+	return compiled(targetsOf(Programs(), s.opts.Linux), ref, gosource.WithoutPassword(s.remote)+" at "+ref.Commit)
 }
 
 func (c *checkoutSource) origins(ref Ref) []Origin {

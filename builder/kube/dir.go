@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -105,7 +106,7 @@ func (d *dirSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, sin
 			return Bits{}, versionProblem(field, filepath.Join(d.path, program+".exe"), "is gone since the folder was looked at", "run it again")
 		}
 		from, to := filepath.Join(d.path, found[program]), filepath.Join(dir, program+".exe")
-		if err := copyFile(from, to); err != nil {
+		if err := gosource.CopyFile(from, to); err != nil {
 			return Bits{}, fmt.Errorf("copying %s.exe: %w", program, err)
 		}
 		bin, err := Verify(to, Expect{Name: program, From: from})
@@ -128,7 +129,7 @@ func (d *dirSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, sin
 		}
 		bits.Binaries = append(bits.Binaries, more.Binaries...)
 	}
-	sortBinaries(bits.Binaries)
+	gosource.SortBinaries(bits.Binaries)
 	return bits, nil
 }
 

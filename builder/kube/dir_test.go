@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/kube/kubetest"
 	"github.com/wbox-dev/wbox/builder/report"
 )
@@ -117,7 +118,7 @@ func TestDirRefuses(t *testing.T) {
 	full := kubetest.Fixture(t, t.TempDir(), "v1.37.2")
 	copyTo := func(dir string, programs ...string) {
 		for _, p := range programs {
-			if err := copyFile(filepath.Join(full, p+".exe"), filepath.Join(dir, p+".exe")); err != nil {
+			if err := gosource.CopyFile(filepath.Join(full, p+".exe"), filepath.Join(dir, p+".exe")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -24,7 +25,7 @@ func (d *dirSource) version(ctx context.Context, kubelet string, sink report.Sin
 		return v, d.doubt(kubelet, v, sink)
 	}
 	file := filepath.Join(d.path, "version")
-	data, err := readSome(file, 256)
+	data, err := gosource.ReadSome(file, 256)
 	switch {
 	case err == nil:
 		v, err := normalizeVersion(string(data), true)
@@ -55,7 +56,7 @@ func (d *dirSource) version(ctx context.Context, kubelet string, sink report.Sin
 func printedVersion(out string) (string, error) {
 	m := regexp.MustCompile(`(?m)^Kubernetes (v\S+)\s*$`).FindStringSubmatch(out)
 	if m == nil {
-		return "", fmt.Errorf("kubelet.exe --version prints %q", firstLine(out))
+		return "", fmt.Errorf("kubelet.exe --version prints %q", gosource.FirstLine(out))
 	}
 	v, err := normalizeVersion(m[1], true)
 	if err != nil {
@@ -68,7 +69,7 @@ func printedVersion(out string) (string, error) {
 // to be: it reports another one to its cluster, then.
 func (d *dirSource) doubt(kubelet, version string, sink report.Sink) error {
 	_, err := Verify(kubelet, Expect{Name: Kubelet, Standalone: version})
-	var missing *stampError
+	var missing *gosource.StampError
 	if errors.As(err, &missing) {
 		sink.Emit(report.Event{Kind: report.Warning,
 			Message: strings.TrimSpace(kubelet + " does not contain " + version + ": it will report another version to its cluster")})

@@ -1,10 +1,11 @@
 package kube
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 )
 
 func TestLdflags(t *testing.T) {
@@ -51,24 +52,6 @@ func TestBuildInputTellsRefsApart(t *testing.T) {
 	}
 }
 
-func TestBuildEnvIsFixed(t *testing.T) {
-	g := &goTool{user: map[string]string{"GOFLAGS": "-race -modcacherw", "GOPROXY": "https://proxy.example", "GOEXPERIMENT": "x", "GOCACHE": "/cache"},
-		extra: []string{"GOAMD64=v3"}}
-	env := map[string]string{}
-	for _, kv := range g.buildEnv([]string{"PATH=/bin", "GOFLAGS=-race", "GOEXPERIMENT=x", "CGO_ENABLED=1", "GOROOT=/old", "GODEBUG=y", "GOMAXPROCS=1", "GOOS=linux"}, "go1.26.10") {
-		key, value, _ := strings.Cut(kv, "=")
-		env[key] = value // the last one counts
-	}
-	want := map[string]string{
-		"PATH": "/bin", "GOMAXPROCS": "1", "GOPROXY": "https://proxy.example", "GOCACHE": "/cache",
-		"GOENV": "off", "GOWORK": "off", "GO111MODULE": "on", "GOFLAGS": "-mod=mod -modcacherw", "GOTOOLCHAIN": "go1.26.10",
-		"GOOS": "windows", "GOARCH": "amd64", "GOAMD64": "v1", "CGO_ENABLED": "0",
-	}
-	if !maps.Equal(env, want) {
-		t.Errorf("got %v, want %v", env, want)
-	}
-}
-
 func TestPinnedSums(t *testing.T) {
 	ref := Ref{Inputs: map[string]string{"k8s.io/kubernetes@v1.37.2": "h1:b=", "k8s.io/api@v0.37.2": "h1:a=", buildInputName: "sha256:00"}}
 	if got, want := pinnedSums(ref), "k8s.io/api v0.37.2 h1:a=\nk8s.io/kubernetes v1.37.2 h1:b=\n"; got != want {
@@ -79,32 +62,21 @@ func TestPinnedSums(t *testing.T) {
 func TestExpect(t *testing.T) {
 	inputs := map[string]string{"k8s.io/kubernetes@v1.37.2": "h1:k", "k8s.io/component-base@v0.37.2": "h1:c"}
 	ref := Ref{Version: "v1.37.2", BuildDate: "DATE", Toolchain: "go1.26.10", Inputs: inputs}
-	e := expectModule(ref, target{Kubelet, windows}, plan{}) // must be stamped, whatever go list says
+	e := expectModule(ref, program(Kubelet), false) // must be stamped, whatever go list says
 	if e.MainVersion != "v1.37.2" || e.MainSum != "h1:k" || !slices.Equal(e.Stamps, []string{"DATE"}) || e.Standalone != "" {
 		t.Errorf("kubelet: %+v", e)
 	}
-	if e := expectModule(ref, target{KubeLogRunner, windows}, plan{}); e.MainVersion != "v0.37.2" || e.MainSum != "h1:c" || e.Stamps != nil || e.Standalone != "" {
+	if e := expectModule(ref, program(KubeLogRunner), false); e.MainVersion != "v0.37.2" || e.MainSum != "h1:c" || e.Stamps != nil || e.Standalone != "" {
 		t.Errorf("kube-log-runner: %+v", e)
 	}
-	if e := expectModule(ref, target{KubeLogRunner, windows}, plan{stamped: map[target]bool{{KubeLogRunner, windows}: true}}); e.Stamps == nil {
+	if e := expectModule(ref, program(KubeLogRunner), true); e.Stamps == nil {
 		t.Errorf("kube-log-runner with a version package: %+v", e)
 	}
 	ref.BuildDate = ""
-	if e := expectModule(ref, target{Kubelet, windows}, plan{}); e.Stamps != nil || e.Standalone != "v1.37.2" {
+	if e := expectModule(ref, program(Kubelet), false); e.Stamps != nil || e.Standalone != "v1.37.2" {
 		t.Errorf("kubelet of which nothing is known: %+v", e)
 	}
 }
 
-func TestBuildGroups(t *testing.T) {
-	packages := []string{"a", "b", "c"}
-	for _, tt := range []struct {
-		free   int64
-		known  bool
-		groups int
-	}{{linkMemory, true, 1}, {linkMemory - 1, true, 3}, {0, false, 1}} {
-		got := buildGroups(packages, tt.free, tt.known)
-		if len(got) != tt.groups || !slices.Equal(slices.Concat(got...), packages) {
-			t.Errorf("%d bytes free (known: %v): got %v", tt.free, tt.known, got)
-		}
-	}
-}
+// program is a Windows program as it is compiled.
+func program(name string) gosource.Program { return programsOf([]target{{name, windows}})[0] }

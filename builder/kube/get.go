@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -41,7 +43,7 @@ func Get(ctx context.Context, src Source, ref Ref, opts Options, dir string, sin
 	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
 		return Bits{}, false, &fault.Problem{Class: fault.Host, Field: "--store", Value: opts.CacheDir, Why: "is not writable", Err: err, Fix: "name another folder with --store or WBOX_STORE"}
 	}
-	unlock, err := waitForLock(ctx, kept+".lock", func() {
+	unlock, err := gosource.WaitForLock(ctx, kept+".lock", func() {
 		sink.Emit(report.Event{Kind: report.StageProgress, Message: "waiting for another wbox that makes the same"})
 	})
 	if err != nil {
@@ -103,7 +105,7 @@ func readKept(kept string) (Bits, error) {
 		if err != nil {
 			return Bits{}, err
 		}
-		sum, err := scan(f, Expect{})
+		sum, err := gosource.Scan(f, Expect{})
 		f.Close()
 		if err != nil || sum != b.SHA256 {
 			return Bits{}, fmt.Errorf("the kept %s is damaged", b.File)
@@ -165,7 +167,7 @@ func refuseForeign(dir string) error {
 		return p
 	}
 	for _, e := range entries {
-		if !slices.Contains(ourFiles(), e.Name()) && !hasAnyPrefix(e.Name(), atomicfile.TempPrefix) {
+		if !slices.Contains(ourFiles(), e.Name()) && !strings.HasPrefix(e.Name(), atomicfile.TempPrefix) {
 			p.Why = "holds " + e.Name() + ", which is not of ours"
 			return p
 		}

@@ -5,10 +5,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -46,7 +46,7 @@ func describedVersion(described string, dirty bool) (string, error) {
 // (DefaultKubeBinaryVersion in component-base/version/base.go, where it has
 // one). Around a release they may be one apart; more than that tells of a
 // repository that lacks tags.
-func checkMinor(version string, read fileReader, sink report.Sink) error {
+func checkMinor(version string, read gosource.FileReader, sink report.Sink) error {
 	data, err := read("staging/src/k8s.io/component-base/version/base.go")
 	if err != nil {
 		return nil // an older tree
@@ -70,21 +70,4 @@ func checkMinor(version string, read fileReader, sink report.Sink) error {
 		sink.Emit(report.Event{Kind: report.Warning, Message: fmt.Sprintf("by its tags the source is %s, by component-base it is 1.%d", version, says)})
 	}
 	return nil
-}
-
-// buildDateOf is the date to stamp: SOURCE_DATE_EPOCH where it is set, else
-// that of the commit, in seconds since 1970.
-func buildDateOf(opts Options, commitTime string) (string, error) {
-	text := commitTime
-	if v := gitEnv(opts, "SOURCE_DATE_EPOCH"); v != "" {
-		text = v
-	}
-	if text == "" {
-		return "", nil
-	}
-	sec, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || sec < 0 || sec > 253402300799 {
-		return "", versionProblem("SOURCE_DATE_EPOCH", text, "is no number of seconds since 1970", "unset it, or give such a number")
-	}
-	return time.Unix(sec, 0).UTC().Format("2006-01-02T15:04:05Z"), nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -29,7 +30,7 @@ const buildInputName = "build-flags"
 // Resolve pins the module, the staging modules that it needs, the toolchain
 // and the flags. It downloads them into the module cache, but compiles nothing.
 func (s *moduleSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) {
-	g, err := newGoTool(ctx, s.opts)
+	g, err := gosource.NewGoTool(ctx, about(s.opts.settings(), s.flag))
 	if err != nil {
 		return Ref{}, err
 	}
@@ -55,7 +56,7 @@ func (s *moduleSource) Resolve(ctx context.Context, sink report.Sink) (Ref, erro
 		return Ref{}, fmt.Errorf("reading what the module proxy says of %s: %w", s.version, err)
 	}
 	s.warnUnknown(ref, sink)
-	if ref.Toolchain, err = g.toolchain(ctx, dir, t, sink); err != nil {
+	if ref.Toolchain, err = g.Toolchain(ctx, dir, t.pinned, t.golang, sink); err != nil {
 		return Ref{}, err
 	}
 	ref.Inputs[mainModule+"@"+s.version] = mod.Sum
@@ -67,23 +68,23 @@ func (s *moduleSource) Resolve(ctx context.Context, sink report.Sink) (Ref, erro
 }
 
 // main downloads the module itself and returns where it lies.
-func (s *moduleSource) main(ctx context.Context, g *goTool, dir string) (module, error) {
+func (s *moduleSource) main(ctx context.Context, g *gosource.GoTool, dir string) (gosource.Module, error) {
 	want := mainModule + "@" + s.version
 	toolchain := "local"
 	for {
-		got, err := g.download(ctx, dir, toolchain, want)
+		got, err := g.Download(ctx, dir, toolchain, want)
 		if err != nil {
-			return module{}, err
+			return gosource.Module{}, err
 		}
 		needs := needsGo(got[0].Error)
 		switch {
 		case got[0].Error == "":
 			return got[0], nil
 		case needs == "" || needs == toolchain:
-			return module{}, s.unavailable(ctx, g, dir, got[0].Error)
+			return gosource.Module{}, s.unavailable(ctx, g, dir, got[0].Error)
 		}
-		if err := g.try(ctx, dir, needs); err != nil {
-			return module{}, &fault.Problem{Class: fault.Host, Field: "go", Value: g.version, Why: s.version + " needs " + needs + ", which could not be downloaded",
+		if err := g.Try(ctx, dir, needs); err != nil {
+			return gosource.Module{}, &fault.Problem{Class: fault.Host, Field: "go", Value: g.Version, Why: s.version + " needs " + needs + ", which could not be downloaded",
 				Fix: "install " + needs + " or newer (https://go.dev/dl)", Err: err}
 		}
 		toolchain = needs
@@ -100,13 +101,13 @@ func needsGo(text string) string {
 
 // unavailable explains why the module can't be had: it does not exist, or it
 // can't be reached.
-func (s *moduleSource) unavailable(ctx context.Context, g *goTool, dir, why string) error {
-	p := &fault.Problem{Class: fault.Network, Field: s.flag, Value: s.version, Err: fmt.Errorf("%s", firstLine(why))}
+func (s *moduleSource) unavailable(ctx context.Context, g *gosource.GoTool, dir, why string) error {
+	p := &fault.Problem{Class: fault.Network, Field: s.flag, Value: s.version, Err: fmt.Errorf("%s", gosource.FirstLine(why))}
 	if strings.Contains(why, "SECURITY ERROR") || strings.Contains(why, "checksum mismatch") {
 		p.Class, p.Why, p.Fix = fault.Input, "was refused, since its checksum is not the expected one", "clean the module cache (go clean -modcache) or use another GOPROXY"
 		return p
 	}
-	versions, err := g.versions(ctx, dir, mainModule)
+	versions, err := g.Versions(ctx, dir, mainModule)
 	near := strings.Join(nearest(versions, s.version), ", ")
 	switch {
 	case ctx.Err() != nil:
@@ -115,13 +116,13 @@ func (s *moduleSource) unavailable(ctx context.Context, g *goTool, dir, why stri
 		p.Why, p.Fix = "exists, but the module proxy did not serve it", "try again, or set GOPROXY to another proxy"
 	case err == nil:
 		p.Class, p.Why, p.Fix, p.Err = fault.Input, "does not exist", "the nearest that do: "+near, nil
-	case g.user["GOPROXY"] == "off":
+	case g.User["GOPROXY"] == "off":
 		p.Why, p.Err = "is not in the module cache, and the network must not be used (--offline, or GOPROXY=off)", nil
 		p.Fix = "run it once without --offline: it fetches " + mainModule + "@" + s.version + " and what it needs"
 	case isNotFound(why):
 		p.Class, p.Why, p.Fix = fault.Input, "does not exist, and which versions do can't be listed", "see https://kubernetes.io/releases"
 	default:
-		p.Why, p.Fix = "could not be looked up, nor can the versions that exist be listed", "check the network and GOPROXY ("+g.user["GOPROXY"]+")"
+		p.Why, p.Fix = "could not be looked up, nor can the versions that exist be listed", "check the network and GOPROXY ("+g.User["GOPROXY"]+")"
 	}
 	return p
 }
@@ -145,11 +146,6 @@ func isNotServed(why string) bool {
 		}
 	}
 	return false
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
 }
 
 // readInfo reads commit and time from the answer of a module proxy. Its time
@@ -194,13 +190,13 @@ func (s *moduleSource) warnUnknown(ref Ref, sink report.Sink) {
 // pinStaging adds the digests of the staging modules to the ref's inputs. What
 // the proxy says it does not have is left out: not every staging module is part of
 // our programs, and a compile fails if one is.
-func (s *moduleSource) pinStaging(ctx context.Context, g *goTool, dir string, t *tree, ref Ref, sink report.Sink) error {
+func (s *moduleSource) pinStaging(ctx context.Context, g *gosource.GoTool, dir string, t *tree, ref Ref, sink report.Sink) error {
 	sv := stagingVersion(s.version)
 	want := make([]string, len(t.staging))
 	for i, path := range t.staging {
 		want[i] = path + "@" + sv
 	}
-	got, err := g.download(ctx, dir, ref.Toolchain, want...)
+	got, err := g.Download(ctx, dir, ref.Toolchain, want...)
 	if err != nil {
 		return fmt.Errorf("downloading the staging modules: %w", err)
 	}
@@ -211,7 +207,7 @@ func (s *moduleSource) pinStaging(ctx context.Context, g *goTool, dir string, t 
 		}
 		if m.Error != "" {
 			return &fault.Problem{Class: fault.Network, Field: s.flag, Value: s.version, Why: "needs " + m.Path + " " + m.Version + ", which the module proxy did not serve",
-				Err: fmt.Errorf("%s", firstLine(m.Error)), Fix: "check the network and GOPROXY (" + g.user["GOPROXY"] + ")"}
+				Err: fmt.Errorf("%s", gosource.FirstLine(m.Error)), Fix: "check the network and GOPROXY (" + g.User["GOPROXY"] + ")"}
 		}
 		ref.Inputs[m.Path+"@"+m.Version] = m.Sum
 	}

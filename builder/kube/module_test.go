@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/kube/kubetest"
 	"github.com/wbox-dev/wbox/builder/report"
 )
@@ -110,9 +111,8 @@ func TestModuleUnstampedIsRefused(t *testing.T) {
 			if _, err := s.Fetch(t.Context(), ref, t.TempDir(), t.TempDir(), report.Discard); err != nil {
 				t.Fatalf("a stamped build is refused: %v", err)
 			}
-			b := unstamped(t, s, ref)
 			dir := t.TempDir()
-			_, err = b.collect(plan{}, dir)
+			_, err = unstamped(t, s, ref).All(t.Context(), dir)
 			if fault.ClassOf(err) != fault.Input || !strings.Contains(err.Error(), "not stamped") {
 				t.Errorf("an unstamped build: got %v", err)
 			}
@@ -123,28 +123,25 @@ func TestModuleUnstampedIsRefused(t *testing.T) {
 	}
 }
 
-// unstamped returns a build whose kubelet was linked without version variables.
-func unstamped(t *testing.T, s *moduleSource, ref Ref) *build {
+// unstamped returns a build whose kubelet will be linked without version variables.
+func unstamped(t *testing.T, s *moduleSource, ref Ref) *gosource.Build {
 	t.Helper()
-	g, err := newGoTool(t.Context(), s.opts)
+	g, err := gosource.NewGoTool(t.Context(), s.opts.settings())
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	scratch := t.TempDir()
+	b, err := gosource.NewBuild(s.opts.settings(), ref, g, scratch, report.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { log.Close() })
-	dir := t.TempDir()
-	b := &build{flag: field, ref: ref, g: g, env: g.buildEnv(os.Environ(), ref.Toolchain), root: filepath.Join(dir, "m"), out: filepath.Join(dir, "o"), log: log, sink: report.Discard}
-	b.targets = targetsOf(s.programs, false)
-	b.expect = func(t target, p plan) Expect { return expectModule(ref, t, p) }
+	t.Cleanup(func() { b.Close() })
+	b.Env, b.Root, b.Programs = g.BuildEnv(os.Environ(), ref.Toolchain), filepath.Join(scratch, "m"), programsOf(targetsOf(s.programs, false))
+	b.Expect = func(p gosource.Program, stamped bool) Expect { return expectModule(ref, p, stamped) }
 	if err := s.prepare(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.run(t.Context(), windows, func(string) {}, "build", "-trimpath", "-tags="+b.tags, "-ldflags=-s -w", "-o", b.out+string(filepath.Separator), packageOf(Kubelet)); err != nil {
-		t.Fatal(err)
-	}
+	b.Flags = []string{"-trimpath", "-tags=" + b.Tags, "-ldflags=-s -w"}
 	return b
 }
 
@@ -200,11 +197,6 @@ func TestModuleToolchain(t *testing.T) {
 	if w := strings.Join(rec.messages(report.Warning), "\n"); !strings.Contains(w, "go1.21.99, which could not be downloaded") || !strings.Contains(w, "commit") {
 		t.Errorf("warned of %q", w)
 	}
-	g := &goTool{path: "go", version: "go1.22.0"}
-	_, err = g.toolchain(t.Context(), "", &tree{golang: "go1.26.0"}, report.Discard)
-	if fault.ClassOf(err) != fault.Host || !strings.Contains(err.Error(), "install go1.26.0") {
-		t.Errorf("too old a go command: got %v", err)
-	}
 }
 
 // A staging module that the proxy lacks matters only if a program needs it.
@@ -249,27 +241,6 @@ func TestModuleRefOfAnotherWbox(t *testing.T) {
 		changed.Inputs[name] = "h1:other"
 		if _, err := s.Fetch(t.Context(), changed, t.TempDir(), t.TempDir(), report.Discard); fault.ClassOf(err) != fault.Input {
 			t.Errorf("another %s: got %v", name, err)
-		}
-	}
-}
-
-func TestGoMissingOrTooOld(t *testing.T) {
-	if _, err := newGoTool(t.Context(), Options{Go: "no-such-go"}); fault.ClassOf(err) != fault.Host || !strings.Contains(err.Error(), "go.dev/dl") {
-		t.Errorf("missing: got %v", err)
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("the rest needs a shell script for a go command")
-	}
-	for says, script := range map[string]string{
-		"go1.20.1, which is too old": `echo '{"GOVERSION":"go1.20.1"}'`,
-		"does not work":              `echo broken >&2; exit 1`,
-	} {
-		path := filepath.Join(t.TempDir(), "go")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := newGoTool(t.Context(), Options{Go: path}); fault.ClassOf(err) != fault.Host || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v", script, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -16,47 +17,48 @@ import (
 // they share is compiled once. The whole output of the go command is kept in
 // scratch, in go-build.log.
 func (s *moduleSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, sink report.Sink) (Bits, error) {
-	g, err := newGoTool(ctx, s.opts)
+	set := about(s.opts.settings(), s.flag)
+	g, err := gosource.NewGoTool(ctx, set)
 	if err != nil {
 		return Bits{}, err
 	}
-	b, err := newBuild(s.flag, ref, g, s.opts, scratch, sink)
+	b, err := gosource.NewBuild(set, ref, g, scratch, sink)
 	if err != nil {
 		return Bits{}, err
 	}
-	defer b.log.Close()
-	b.root, b.targets = filepath.Join(scratch, "module"), targetsOf(s.programs, s.opts.Linux)
-	b.env = g.buildEnv(os.Environ(), ref.Toolchain)
+	defer b.Close()
+	b.Root, b.Programs = filepath.Join(scratch, "module"), programsOf(targetsOf(s.programs, s.opts.Linux))
+	b.Env = g.BuildEnv(os.Environ(), ref.Toolchain)
 	if err := s.prepare(ctx, b); err != nil {
 		return Bits{}, err
 	}
-	b.expect = func(t target, p plan) Expect { return expectModule(ref, t, p) }
-	return b.all(ctx, dir)
+	b.Expect = func(p gosource.Program, stamped bool) Expect { return expectModule(ref, p, stamped) }
+	return b.All(ctx, dir)
 }
 
 // prepare writes the outer module. Its go.sum has the digests of the ref, so
 // that the go command refuses whatever else a proxy would serve.
-func (s *moduleSource) prepare(ctx context.Context, b *build) error {
-	for _, d := range []string{b.root, b.out} {
+func (s *moduleSource) prepare(ctx context.Context, b *gosource.Build) error {
+	for _, d := range []string{b.Root, b.Out} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return fmt.Errorf("making a folder for the build: %w", err)
 		}
 	}
-	mod, err := s.main(ctx, b.g, b.root)
+	mod, err := s.main(ctx, b.Go, b.Root)
 	if err != nil {
 		return err
 	}
-	if want := b.ref.Inputs[mainModule+"@"+b.ref.Version]; mod.Sum != want {
-		return &fault.Problem{Class: fault.Input, Field: s.flag, Value: b.ref.Version, Why: "has the digest " + mod.Sum + ", pinned is " + want, Fix: "resolve it anew"}
+	if want := b.Ref.Inputs[mainModule+"@"+b.Ref.Version]; mod.Sum != want {
+		return &fault.Problem{Class: fault.Input, Field: s.flag, Value: b.Ref.Version, Why: "has the digest " + mod.Sum + ", pinned is " + want, Fix: "resolve it anew"}
 	}
-	t, err := readTree(mod.Dir, b.ref.Version)
+	t, err := readTree(mod.Dir, b.Ref.Version)
 	if err != nil {
-		return fmt.Errorf("reading the source of %s: %w", b.ref.Version, err)
+		return fmt.Errorf("reading the source of %s: %w", b.Ref.Version, err)
 	}
-	if err := b.setTags(t.tags); err != nil {
+	if err := setFlags(b, t.tags, s.opts); err != nil {
 		return err
 	}
-	gomod, err := t.outerMod(b.ref.Version)
+	gomod, err := t.outerMod(b.Ref.Version)
 	if err != nil {
 		return err
 	}
@@ -64,11 +66,11 @@ func (s *moduleSource) prepare(ctx context.Context, b *build) error {
 	if err != nil {
 		return fmt.Errorf("reading go.sum of Kubernetes: %w", err)
 	}
-	gosum = append(gosum, pinnedSums(b.ref)...)
-	if err := os.WriteFile(filepath.Join(b.root, "go.mod"), gomod, 0o644); err != nil {
+	gosum = append(gosum, pinnedSums(b.Ref)...)
+	if err := os.WriteFile(filepath.Join(b.Root, "go.mod"), gomod, 0o644); err != nil {
 		return fmt.Errorf("writing the module of the build: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(b.root, "go.sum"), gosum, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(b.Root, "go.sum"), gosum, 0o644); err != nil {
 		return fmt.Errorf("writing the module of the build: %w", err)
 	}
 	return nil
@@ -91,14 +93,14 @@ func pinnedSums(ref Ref) string {
 // the binary; the commit and the date are in it only if they were stamped. Where
 // neither is known, the version must occur outside of module paths. A program
 // that has no version package (kube-log-runner) can't be stamped.
-func expectModule(ref Ref, t target, p plan) Expect {
+func expectModule(ref Ref, p gosource.Program, stamped bool) Expect {
 	mod, ver := mainModule, ref.Version
-	if t.program == KubeLogRunner {
+	if p.Name == KubeLogRunner {
 		mod, ver = "k8s.io/component-base", stagingVersion(ver)
 	}
-	e := Expect{Name: t.program, GOOS: t.goos, MainVersion: ver, MainSum: ref.Inputs[mod+"@"+ver],
-		From: "compiled from " + mod + "@" + ver + " with " + ref.Toolchain, GoVersion: ref.Toolchain}
-	if t.program != KubeLogRunner || p.stamped[t] {
+	e := expectOf(p, ref)
+	e.MainVersion, e.MainSum, e.From = ver, ref.Inputs[mod+"@"+ver], "compiled from "+mod+"@"+ver+" with "+ref.Toolchain
+	if p.Name != KubeLogRunner || stamped {
 		e.Stamps = stampsOf(ref)
 		if e.Stamps == nil {
 			e.Standalone = ref.Version

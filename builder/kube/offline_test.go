@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -70,7 +71,7 @@ func TestOfflineTakesWhatIsHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := resolve(true); err != nil || got.Commit != want.Commit || got.Inputs[gitTreeInput] != want.Inputs[gitTreeInput] {
+	if got, err := resolve(true); err != nil || got.Commit != want.Commit || got.Inputs[gosource.TreeInput] != want.Inputs[gosource.TreeInput] {
 		t.Errorf("a commit that is here: %+v, %v", got, err)
 	}
 }

@@ -1,5 +1,7 @@
 package kube
 
+import "github.com/wbox-dev/wbox/builder/internal/gosource"
+
 // Kubectl is built for Linux only: a control plane wants it, a Windows node doesn't.
 const Kubectl = "kubectl"
 
@@ -9,20 +11,15 @@ func LinuxPrograms() []string { return []string{Kubeadm, Kubectl, Kubelet} }
 
 // The systems that programs are built for, all of them on amd64.
 const (
-	windows = "windows"
-	linux   = "linux"
+	windows = gosource.Windows
+	linux   = gosource.Linux
 )
 
 // target is one program for one system.
 type target struct{ program, goos string }
 
 // file is the name of the target's file.
-func (t target) file() string {
-	if t.goos == linux {
-		return t.program
-	}
-	return t.program + ".exe"
-}
+func (t target) file() string { return gosource.FileOf(t.program, t.goos) }
 
 // targetsOf lists the Windows programs, and those for Linux where asked for.
 func targetsOf(programs []string, withLinux bool) []target {
@@ -38,13 +35,11 @@ func targetsOf(programs []string, withLinux bool) []target {
 	return out
 }
 
-// packagesFor returns the import paths of those targets that are for one system.
-func packagesFor(targets []target, goos string) []string {
-	var out []string
+// programsOf are targets as they are compiled.
+func programsOf(targets []target) []gosource.Program {
+	var out []gosource.Program
 	for _, t := range targets {
-		if t.goos == goos {
-			out = append(out, packageOf(t.program))
-		}
+		out = append(out, gosource.Program{Name: t.program, Package: packageOf(t.program), GOOS: t.goos})
 	}
 	return out
 }

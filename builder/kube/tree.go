@@ -3,14 +3,14 @@ package kube
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 )
 
 // mainModule is the module path of Kubernetes itself.
@@ -26,19 +26,11 @@ type tree struct {
 	guessed bool     // the tags come from our table
 }
 
-// fileReader reads a file of a tree by its path in it, with slashes.
-type fileReader func(name string) ([]byte, error)
-
-// inDir reads the files of a tree in a folder.
-func inDir(dir string) fileReader {
-	return func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
-}
-
 // readTree reads the Kubernetes source in dir.
-func readTree(dir, ver string) (*tree, error) { return readTreeFrom(inDir(dir), ver) }
+func readTree(dir, ver string) (*tree, error) { return readTreeFrom(gosource.InDir(dir), ver) }
 
 // readTreeFrom reads what a Kubernetes source says of itself.
-func readTreeFrom(read fileReader, ver string) (*tree, error) {
+func readTreeFrom(read gosource.FileReader, ver string) (*tree, error) {
 	data, err := read("go.mod")
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/fetch"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -86,7 +87,7 @@ func (s *urlSource) download(ctx context.Context, w *web) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", fmt.Errorf("making a folder for downloads: %w", err)
 	}
-	unlock, err := waitForLock(ctx, dir+".lock", nil)
+	unlock, err := gosource.WaitForLock(ctx, dir+".lock", nil)
 	if err != nil {
 		return "", err
 	}

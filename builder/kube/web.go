@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
-	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/internal/fetch"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
@@ -77,7 +77,7 @@ func (w *web) text(ctx context.Context, from string) (string, answer, error) {
 	if a.status != http.StatusOK {
 		return "", a, w.refused(from, fmt.Errorf("the server answers %d %s", a.status, http.StatusText(a.status)))
 	}
-	if what := identify([]byte(a.body)); strings.Contains(what, "HTML") {
+	if what := gosource.Identify([]byte(a.body)); strings.Contains(what, "HTML") {
 		return "", a, w.refused(from, fmt.Errorf("the server sends %s", what))
 	}
 	return strings.TrimSpace(a.body), a, nil
@@ -179,7 +179,7 @@ func (w *web) file(ctx context.Context, from, name string, inputs map[string]str
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making a folder for a download: %w", err)
 	}
-	unlock, err := waitForLock(ctx, dir+".lock", nil)
+	unlock, err := gosource.WaitForLock(ctx, dir+".lock", nil)
 	if err != nil {
 		return "", err
 	}
@@ -219,27 +219,4 @@ func sha512Of(path string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// waitForLock waits for a lock file; waiting is called once if another holds it.
-func waitForLock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for first := true; ; first = false {
-		l, err := cas.TryLockFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if l != nil {
-			return l.Unlock, nil
-		}
-		if first && waiting != nil {
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for %s: %w", filepath.Base(path), ctx.Err())
-		case <-tick.C:
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 )
 
 // wineDeadline bounds one run: the first one sets up the prefix, which takes
@@ -27,7 +29,7 @@ func runWindows(ctx context.Context, cacheDir, exe string, args ...string) (stri
 		return "", err
 	}
 	if runtime.GOOS == "windows" {
-		out, err := command{argv: append([]string{exe}, args...), env: os.Environ()}.run(ctx)
+		out, err := gosource.Command{Argv: append([]string{exe}, args...), Env: os.Environ()}.Run(ctx)
 		return string(out), err
 	}
 	wine, err := findWine()
@@ -45,7 +47,7 @@ func runWindows(ctx context.Context, cacheDir, exe string, args ...string) (stri
 	if err := setUpPrefix(ctx, wine, prefix, env); err != nil {
 		return "", err
 	}
-	out, err := command{argv: append([]string{wine, exe}, args...), env: env}.run(ctx)
+	out, err := gosource.Command{Argv: append([]string{wine, exe}, args...), Env: env}.Run(ctx)
 	return string(out), err
 }
 
@@ -82,7 +84,7 @@ func setUpPrefix(ctx context.Context, wine, prefix string, env []string) error {
 	if err := os.MkdirAll(prefix, 0o755); err != nil {
 		return fmt.Errorf("making wine's folder: %w", err)
 	}
-	if _, err := (command{argv: []string{wine, "wineboot", "--init"}, env: env}).run(ctx); err != nil {
+	if _, err := (gosource.Command{Argv: []string{wine, "wineboot", "--init"}, Env: env}).Run(ctx); err != nil {
 		return fmt.Errorf("setting up wine: %w", err)
 	}
 	if _, err := os.Stat(system); err != nil {

@@ -1,4 +1,4 @@
-package kube
+package gosource
 
 import (
 	"cmp"
@@ -18,36 +18,36 @@ import (
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
-// mirror is one bare repository of ours that all remotes share: the history
+// Mirror is one bare repository of ours that all remotes share: the history
 // whole, the files only as far as they were needed. Each remote has its refs
 // under a name of its own, so that two forks with other tags of one name don't
 // meet. It is safe for concurrent processes: refs change under a lock only, and
 // what a checkout fetches on demand changes none.
-type mirror struct {
+type Mirror struct {
 	dir    string
-	remote string // as git gets it
+	Remote string // as git gets it
 	name   string // of the remote in refs and settings
-	git    *gitTool
+	git    *Git
+	set    Settings
 	sink   report.Sink
 
-	offline bool
-	pause   time.Duration // before the second try
+	pause time.Duration // before the second try
 }
 
 // fetchTries is how often a fetch that the network broke is begun anew; git
 // can't go on with one.
 const fetchTries = 3
 
-// openMirror makes the mirror in cacheDir, if need be, for work with one remote.
-func openMirror(ctx context.Context, opts Options, remote string, sink report.Sink) (*mirror, error) {
-	if opts.CacheDir == "" {
+// OpenMirror makes the mirror in set.CacheDir, if need be, for work with one remote.
+func OpenMirror(ctx context.Context, set Settings, remote string, sink report.Sink) (*Mirror, error) {
+	if set.CacheDir == "" {
 		return nil, errors.New("there is no folder to keep a git mirror in")
 	}
-	dir, err := filepath.Abs(filepath.Join(opts.CacheDir, "git", "mirror.git"))
+	dir, err := filepath.Abs(filepath.Join(set.CacheDir, "git", "mirror.git"))
 	if err != nil {
 		return nil, fmt.Errorf("finding the git mirror: %w", err)
 	}
-	git, err := newGit(ctx, opts)
+	git, err := NewGit(ctx, set)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func openMirror(ctx context.Context, opts Options, remote string, sink report.Si
 		return nil, fmt.Errorf("finding the git repository: %w", err)
 	}
 	sum := sha256.Sum256([]byte(remote))
-	m := &mirror{dir: dir, remote: remote, name: "r" + hex.EncodeToString(sum[:6]), sink: sink, offline: opts.Offline, pause: cmp.Or(opts.RetryPause, time.Second)}
+	m := &Mirror{dir: dir, Remote: remote, name: "r" + hex.EncodeToString(sum[:6]), set: set, sink: sink, pause: cmp.Or(set.RetryPause, time.Second)}
 	// The remote lives in the environment: its URL, which may hold a password,
 	// is written nowhere.
 	for _, c := range [][2]string{{"url", remote}, {"promisor", "true"}, {"partialclonefilter", "blob:none"}} {
-		git = git.with("remote."+m.name+"."+c[0], c[1])
+		git = git.With("remote."+m.name+"."+c[0], c[1])
 	}
-	m.git = git.with("core.autocrlf", "false").with("fetch.writeCommitGraph", "true").in("", "GIT_DIR="+dir)
+	m.git = git.With("core.autocrlf", "false").With("fetch.writeCommitGraph", "true").In("", "GIT_DIR="+dir)
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -70,19 +70,19 @@ func openMirror(ctx context.Context, opts Options, remote string, sink report.Si
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
 		return m, nil
 	}
-	if _, err := git.run(ctx, "init", "--quiet", "--bare", "--template=", dir); err != nil {
-		return nil, gitProblem(ctx, err, dir, "making the git mirror")
+	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", dir); err != nil {
+		return nil, m.git.Problem(ctx, err, dir, "making the git mirror")
 	}
 	return m, nil
 }
 
 // lock waits for the right to change refs. Who holds it is the only one who
 // does, so that lock files in the mirror are leftovers of a process that died.
-func (m *mirror) lock(ctx context.Context) (unlock func(), err error) {
+func (m *Mirror) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(m.dir), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of the git mirror: %w", err)
 	}
-	unlock, err = waitForLock(ctx, m.dir+".lock", func() {
+	unlock, err = WaitForLock(ctx, m.dir+".lock", func() {
 		m.sink.Emit(report.Event{Kind: report.StageProgress, Message: "waiting for another wbox that fetches from git"})
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (m *mirror) lock(ctx context.Context) (unlock func(), err error) {
 
 // removeStaleLocks removes git's own lock files. A file that can't be removed
 // makes the next fetch fail and be explained.
-func (m *mirror) removeStaleLocks() {
+func (m *Mirror) removeStaleLocks() {
 	for _, at := range []string{"refs", "packed-refs.lock", "config.lock", "HEAD.lock", filepath.Join("objects", "info")} {
 		_ = filepath.WalkDir(filepath.Join(m.dir, at), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && strings.HasSuffix(path, ".lock") {
@@ -105,31 +105,31 @@ func (m *mirror) removeStaleLocks() {
 	}
 }
 
-// errNoRef says that the remote has no such ref.
-var errNoRef = errors.New("there is no such ref")
+// ErrNoRef says that the remote has no such ref.
+var ErrNoRef = errors.New("there is no such ref")
 
 // fetch gets refs of the remote, its version tags with them.
-func (m *mirror) fetch(ctx context.Context, refspecs ...string) error {
+func (m *Mirror) fetch(ctx context.Context, refspecs ...string) error {
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	shown := withoutPassword(m.remote)
+	shown := WithoutPassword(m.Remote)
 	m.sink.Emit(report.Event{Kind: report.StageProgress, Message: "fetching from " + shown})
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", m.name,
 		"+refs/tags/v*:refs/wbox/" + m.name + "/tags/v*"}, refspecs...)
 	pause := m.pause
 	for try := 1; ; try++ {
-		_, err := m.git.run(ctx, args...)
+		_, err := m.git.Run(ctx, args...)
 		if err == nil {
 			return nil
 		}
-		if text := outputOf(err); ctx.Err() == nil && strings.Contains(text, "couldn't find remote ref") ||
+		if text := OutputOf(err); ctx.Err() == nil && strings.Contains(text, "couldn't find remote ref") ||
 			strings.Contains(text, "not our ref") || strings.Contains(text, "unadvertised object") {
-			return errNoRef
+			return ErrNoRef
 		}
-		if err = gitProblem(ctx, err, shown, "fetching"); fault.ClassOf(err) != fault.Network || try == fetchTries || m.offline {
+		if err = m.git.Problem(ctx, err, shown, "fetching"); fault.ClassOf(err) != fault.Network || try == fetchTries || m.set.Offline {
 			return err
 		}
 		m.sink.Emit(report.Event{Kind: report.Note, Message: fmt.Sprintf("%v; trying again in %s", err, pause)})
@@ -143,13 +143,13 @@ func (m *mirror) fetch(ctx context.Context, refspecs ...string) error {
 	}
 }
 
-// view makes a repository in dir that sees the mirror's objects and of its refs
+// View makes a repository in dir that sees the mirror's objects and of its refs
 // the one remote's. It never fetches, so that looking for what isn't there is
 // cheap, and git describe sees the tags of that remote alone.
-func (m *mirror) view(ctx context.Context, dir string) (*gitTool, error) {
-	out, err := m.git.run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/wbox/"+m.name+"/")
+func (m *Mirror) View(ctx context.Context, dir string) (*Git, error) {
+	out, err := m.git.Run(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/wbox/"+m.name+"/")
 	if err != nil {
-		return nil, gitProblem(ctx, err, m.dir, "listing refs")
+		return nil, m.git.Problem(ctx, err, m.dir, "listing refs")
 	}
 	var refs strings.Builder
 	for line := range strings.Lines(string(out)) {
@@ -174,14 +174,14 @@ func (m *mirror) view(ctx context.Context, dir string) (*gitTool, error) {
 		}
 	}
 	plain.env = nil
-	return plain.in("", "GIT_DIR="+dir), nil
+	return plain.In("", "GIT_DIR="+dir), nil
 }
 
-// find returns the commit that ref stands for at the remote.
-func (m *mirror) find(ctx context.Context, ref string) (string, error) {
+// Find returns the commit that ref stands for at the remote.
+func (m *Mirror) Find(ctx context.Context, ref string) (string, error) {
 	if regexp.MustCompile(`^[0-9a-f]{7,64}$`).MatchString(ref) {
-		commit, err := m.findHash(ctx, ref)
-		if !errors.Is(err, errNoRef) {
+		commit, err := m.FindHash(ctx, ref)
+		if !errors.Is(err, ErrNoRef) {
 			return commit, err
 		}
 	}
@@ -190,9 +190,9 @@ func (m *mirror) find(ctx context.Context, ref string) (string, error) {
 	if err := m.fetch(ctx, "+"+remoteRef(ref)+":"+asked); err != nil {
 		return "", err
 	}
-	commit, err := m.git.text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", asked+"^{commit}")
+	commit, err := m.git.Text(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", asked+"^{commit}")
 	if err != nil {
-		return "", gitProblem(ctx, err, ref, "looking for its commit")
+		return "", m.git.Problem(ctx, err, ref, "looking for its commit")
 	}
 	return commit, nil
 }
@@ -208,9 +208,9 @@ func remoteRef(ref string) string {
 	return ref
 }
 
-// findHash returns the commit with a full or shortened hash.
-func (m *mirror) findHash(ctx context.Context, hash string) (string, error) {
-	if commit, err := m.lookUp(ctx, hash); !errors.Is(err, errNoRef) {
+// FindHash returns the commit with a full or shortened hash.
+func (m *Mirror) FindHash(ctx context.Context, hash string) (string, error) {
+	if commit, err := m.lookUp(ctx, hash); !errors.Is(err, ErrNoRef) {
 		return commit, err
 	}
 	if len(hash) == 40 || len(hash) == 64 { // a server may give it, whatever branch it is on
@@ -218,7 +218,7 @@ func (m *mirror) findHash(ctx context.Context, hash string) (string, error) {
 		if err == nil {
 			return m.lookUp(ctx, hash)
 		}
-		if !errors.Is(err, errNoRef) {
+		if !errors.Is(err, ErrNoRef) {
 			return "", err
 		}
 	}
@@ -229,27 +229,27 @@ func (m *mirror) findHash(ctx context.Context, hash string) (string, error) {
 }
 
 // lookUp looks for a hash among the commits of the remote that are here.
-func (m *mirror) lookUp(ctx context.Context, hash string) (string, error) {
+func (m *Mirror) lookUp(ctx context.Context, hash string) (string, error) {
 	dir, err := os.MkdirTemp("", "wbox-view-")
 	if err != nil {
 		return "", fmt.Errorf("making a view of the git mirror: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	view, err := m.view(ctx, dir)
+	view, err := m.View(ctx, dir)
 	if err != nil {
 		return "", err
 	}
-	out, err := view.run(ctx, "rev-parse", "--disambiguate="+hash)
+	out, err := view.Run(ctx, "rev-parse", "--disambiguate="+hash)
 	if err != nil {
-		return "", gitProblem(ctx, err, hash, "looking for it")
+		return "", m.git.Problem(ctx, err, hash, "looking for it")
 	}
 	var commits []string
 	for _, id := range strings.Fields(string(out)) {
-		if kind, err := view.text(ctx, "cat-file", "-t", id); err != nil || kind != "commit" {
+		if kind, err := view.Text(ctx, "cat-file", "-t", id); err != nil || kind != "commit" {
 			continue
 		}
 		// Another remote's commit is not this one's.
-		if ref, err := view.text(ctx, "for-each-ref", "--count=1", "--contains="+id); err == nil && ref != "" {
+		if ref, err := view.Text(ctx, "for-each-ref", "--count=1", "--contains="+id); err == nil && ref != "" {
 			commits = append(commits, id)
 		}
 	}
@@ -257,29 +257,29 @@ func (m *mirror) lookUp(ctx context.Context, hash string) (string, error) {
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("looking for %s: %w", hash, ctx.Err())
 	case len(commits) == 0:
-		return "", errNoRef
+		return "", ErrNoRef
 	case len(commits) > 1:
-		return "", &fault.Problem{Class: fault.Input, Field: field, Value: hash, Why: "stands for " + strings.Join(commits, " and for "), Fix: "write more of it"}
+		return "", &fault.Problem{Class: fault.Input, Field: m.set.Field, Value: hash, Why: "stands for " + strings.Join(commits, " and for "), Fix: "write more of it"}
 	}
 	return commits[0], nil
 }
 
-// read returns a reader of the files of a commit; what isn't here is fetched.
-func (m *mirror) read(ctx context.Context, commit string) fileReader {
-	return func(name string) ([]byte, error) { return m.git.run(ctx, "cat-file", "blob", commit+":"+name) }
+// Read returns a reader of the files of a commit; what isn't here is fetched.
+func (m *Mirror) Read(ctx context.Context, commit string) FileReader {
+	return func(name string) ([]byte, error) { return m.git.Run(ctx, "cat-file", "blob", commit+":"+name) }
 }
 
-// checkOut writes the files of a commit into dir, with an index of its own
+// CheckOut writes the files of a commit into dir, with an index of its own
 // beside it: no work tree is known to the mirror, so that any number can be
 // made and dropped at once.
-func (m *mirror) checkOut(ctx context.Context, commit, dir string) error {
+func (m *Mirror) CheckOut(ctx context.Context, commit, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("making a folder for the source: %w", err)
 	}
-	git := m.git.in(dir, "GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+dir+".index")
+	git := m.git.In(dir, "GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+dir+".index")
 	defer os.Remove(dir + ".index")
-	if _, err := git.run(ctx, "read-tree", "--reset", "-u", commit); err != nil {
-		return gitProblem(ctx, err, commit, "writing the files of the commit")
+	if _, err := git.Run(ctx, "read-tree", "--reset", "-u", commit); err != nil {
+		return m.git.Problem(ctx, err, commit, "writing the files of the commit")
 	}
 	return nil
 }

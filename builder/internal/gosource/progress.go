@@ -1,4 +1,4 @@
-package kube
+package gosource
 
 import (
 	"regexp"
@@ -15,7 +15,8 @@ const progressInterval = 250 * time.Millisecond
 // its compile begins, "# pkg" before the errors of one, and errors.
 type watcher struct {
 	sink     report.Sink
-	suffix   string // of a program's file
+	programs []Program
+	goos     string // the system that is compiled for
 	total    int64
 	done     int64
 	last     time.Time
@@ -24,8 +25,8 @@ type watcher struct {
 	firstPkg string // its package
 }
 
-func newWatcher(sink report.Sink, total int64) *watcher {
-	return &watcher{sink: sink, total: total, suffix: ".exe"}
+func newWatcher(sink report.Sink, total int64, programs []Program) *watcher {
+	return &watcher{sink: sink, total: total, programs: programs, goos: Windows}
 }
 
 // line takes the next line of standard error.
@@ -35,8 +36,8 @@ func (w *watcher) line(text string) {
 		w.pkg = strings.TrimPrefix(text, "# ")
 	case isImportPath(text):
 		w.done++
-		if program, ok := programOf(text); ok {
-			w.emit("linking " + program + w.suffix)
+		if program, ok := w.programOf(text); ok {
+			w.emit("linking " + FileOf(program, w.goos))
 			return
 		}
 		if now := time.Now(); now.Sub(w.last) >= progressInterval {
@@ -56,10 +57,10 @@ func (w *watcher) emit(msg string) {
 
 // programOf returns the program whose main package pkg is. It is the last one
 // of a program that is compiled; what follows is the link.
-func programOf(pkg string) (string, bool) {
-	for _, program := range append(Programs(), Kubectl) {
-		if packageOf(program) == pkg {
-			return program, true
+func (w *watcher) programOf(pkg string) (string, bool) {
+	for _, p := range w.programs {
+		if p.Package == pkg {
+			return p.Name, true
 		}
 	}
 	return "", false

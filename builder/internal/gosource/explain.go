@@ -1,4 +1,4 @@
-package kube
+package gosource
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 )
 
 // explain turns a failure of the go command into what the user can mend.
-func (b *build) explain(ctx context.Context, err error, w *watcher) error {
+func (b *Build) explain(ctx context.Context, err error, w *watcher) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("compiling %s: %w", b.ref.Version, ctx.Err())
+		return fmt.Errorf("compiling %s: %w", b.Ref.Version, ctx.Err())
 	}
-	p := &fault.Problem{Class: fault.Failed, Field: b.flag, Value: b.ref.Version, Fix: "the whole output is in " + b.log.Name()}
-	text := outputOf(err)
+	p := &fault.Problem{Class: fault.Failed, Field: b.Settings.Field, Value: b.Ref.Version, Fix: "the whole output is in " + b.log.Name()}
+	text := OutputOf(err)
 	// said returns the first line that contains one of the marks.
 	said := func(marks ...string) error {
 		for line := range strings.Lines(text) {
@@ -37,9 +37,9 @@ func (b *build) explain(ctx context.Context, err error, w *watcher) error {
 	network := said("dial tcp", "reading http", "reading file:", "Forbidden", "Not Found", "i/o timeout", "TLS handshake", "connection re", "GOPROXY")
 	switch {
 	case full != nil:
-		p.Class, p.Field, p.Value, p.Why, p.Err = fault.Host, "disk", "", "is full: a compile of Kubernetes needs about 4 GB", full
+		p.Class, p.Field, p.Value, p.Why, p.Err = fault.Host, "disk", "", "is full: a compile of "+b.Settings.What+" needs up to 4 GB", full
 	case memory != nil:
-		p.Class, p.Field, p.Value, p.Why, p.Err = fault.Host, "memory", "", "is short: a compile of Kubernetes needs about 2 GB", memory
+		p.Class, p.Field, p.Value, p.Why, p.Err = fault.Host, "memory", "", "is short: a compile of "+b.Settings.What+" needs up to 2 GB", memory
 	case compiler != "":
 		p.Why, p.Err = "does not compile for Windows (package "+w.firstPkg+")", errors.New(compiler)
 	case checksum != nil:

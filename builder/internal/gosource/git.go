@@ -1,4 +1,4 @@
-package kube
+package gosource
 
 import (
 	"context"
@@ -13,66 +13,68 @@ import (
 	"github.com/wbox-dev/wbox/builder/fault"
 )
 
-// gitTool is the user's git. It runs with the user's credentials, proxies and
+// Git is the user's git. It runs with the user's credentials, proxies and
 // URL rewrites, but never asks, never runs hooks and never tidies up.
-type gitTool struct {
-	dir   string   // the working folder; empty for this process's own
-	env   []string // more environment
-	extra []string // Options.Env
-	conf  [][2]string
+type Git struct {
+	dir      string   // the working folder; empty for this process's own
+	env      []string // more environment
+	extra    []string // Settings.Env
+	field    string   // Settings.Field
+	describe []string // Settings.Describe
+	conf     [][2]string
 }
 
-// newGit returns a git with the settings that all calls share. A missing or
+// NewGit returns a git with the settings that all calls share. A missing or
 // too old git is a *fault.Problem of class fault.Host.
-func newGit(ctx context.Context, opts Options) (*gitTool, error) {
-	g := &gitTool{extra: opts.Env, conf: [][2]string{
+func NewGit(ctx context.Context, set Settings) (*Git, error) {
+	g := &Git{extra: set.Env, field: set.Field, describe: set.Describe, conf: [][2]string{
 		{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"},
 		{"gc.auto", "0"}, {"maintenance.auto", "false"}, {"protocol.version", "2"}, {"advice.detachedHead", "false"},
 		{"http.lowSpeedLimit", "1000"}, {"http.lowSpeedTime", "60"},
 	}}
-	if opts.Offline {
+	if set.Offline {
 		g.extra = append(slices.Clone(g.extra), "GIT_ALLOW_PROTOCOL=file") // what git fetches on demand is refused too
 	}
-	out, err := g.run(ctx, "version")
+	out, err := g.Run(ctx, "version")
 	if err != nil {
 		return nil, err
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(string(out), "git version %d.%d", &major, &minor); err != nil || major < 2 || (major == 2 && minor < 31) {
-		return nil, &fault.Problem{Class: fault.Host, Field: "git", Value: firstLine(string(out)), Why: "is too old", Fix: "install git 2.31 or newer"}
+		return nil, &fault.Problem{Class: fault.Host, Field: "git", Value: FirstLine(string(out)), Why: "is too old", Fix: "install git 2.31 or newer"}
 	}
 	return g, nil
 }
 
-// in returns a copy that works in dir, with more environment.
-func (g *gitTool) in(dir string, env ...string) *gitTool {
+// In returns a copy that works in dir, with more environment.
+func (g *Git) In(dir string, env ...string) *Git {
 	c := *g
 	c.dir, c.env = dir, append(slices.Clone(g.env), env...)
 	return &c
 }
 
-// with returns a copy with one more setting. It is handed over in the
+// With returns a copy with one more setting. It is handed over in the
 // environment, so that what git starts itself has it too.
-func (g *gitTool) with(key, value string) *gitTool {
+func (g *Git) With(key, value string) *Git {
 	c := *g
 	c.conf = append(slices.Clone(g.conf), [2]string{key, value})
 	return &c
 }
 
-// run calls git and returns its standard output.
-func (g *gitTool) run(ctx context.Context, args ...string) ([]byte, error) {
-	return command{argv: append([]string{"git"}, args...), dir: g.dir, env: g.environ(os.Environ())}.run(ctx)
+// Run calls git and returns its standard output.
+func (g *Git) Run(ctx context.Context, args ...string) ([]byte, error) {
+	return Command{Argv: append([]string{"git"}, args...), Dir: g.dir, Env: g.environ(os.Environ())}.Run(ctx)
 }
 
-// text is run for one line of output.
-func (g *gitTool) text(ctx context.Context, args ...string) (string, error) {
-	out, err := g.run(ctx, args...)
+// Text is Run for one line of output.
+func (g *Git) Text(ctx context.Context, args ...string) (string, error) {
+	out, err := g.Run(ctx, args...)
 	return strings.TrimSpace(string(out)), err
 }
 
 // environ is the environment of git: nothing that would point it to another
 // repository or index than we say.
-func (g *gitTool) environ(base []string) []string {
+func (g *Git) environ(base []string) []string {
 	var env []string
 	ssh := false
 	for _, kv := range append(slices.Clone(base), g.extra...) {
@@ -96,16 +98,16 @@ func (g *gitTool) environ(base []string) []string {
 	return append(env, g.env...)
 }
 
-// gitProblem turns a failure of git into what the user can mend.
-func gitProblem(ctx context.Context, err error, value, doing string) error {
+// Problem turns a failure of git into what the user can mend.
+func (g *Git) Problem(ctx context.Context, err error, value, doing string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, ctx.Err())
 	}
-	text := outputOf(err)
+	text := OutputOf(err)
 	if text == "" {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	p := &fault.Problem{Class: fault.Failed, Field: field, Value: value, Err: fmt.Errorf("%s: %s", doing, fatalLine(text))}
+	p := &fault.Problem{Class: fault.Failed, Field: g.field, Value: value, Err: fmt.Errorf("%s: %s", doing, fatalLine(text))}
 	has := func(marks ...string) bool {
 		return slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(text, m) })
 	}
@@ -133,22 +135,12 @@ func fatalLine(text string) string {
 			return strings.TrimSpace(line)
 		}
 	}
-	return firstLine(text)
+	return FirstLine(text)
 }
 
-// withoutPassword is a remote as it may be shown.
-func withoutPassword(remote string) string {
+// WithoutPassword is a remote as it may be shown.
+func WithoutPassword(remote string) string {
 	return regexp.MustCompile(`^([a-z+]+://)[^/@]*@`).ReplaceAllString(remote, "$1")
-}
-
-// gitEnv reads a variable of the environment, one of Options.Env first.
-func gitEnv(opts Options, name string) string {
-	for _, kv := range slices.Backward(opts.Env) {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
-		}
-	}
-	return os.Getenv(name)
 }
 
 // absRemote makes a remote that is a path absolute, since git works elsewhere.

@@ -1,4 +1,4 @@
-package kube
+package gosource
 
 import (
 	"bytes"
@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// windowsProgram is what identify says of a file that begins like a PE file.
-const windowsProgram = "a Windows program"
+// WindowsProgram is what Identify says of a file that begins like a PE file.
+const WindowsProgram = "a Windows program"
 
-// linuxProgram is what identify says of an ELF file for amd64.
-const linuxProgram = "a Linux program (ELF, amd64)"
+// LinuxProgram is what Identify says of an ELF file for amd64.
+const LinuxProgram = "a Linux program (ELF, amd64)"
 
-// identify names what a file is by its first bytes, for people.
-func identify(head []byte) string {
+// Identify names what a file is by its first bytes, for people.
+func Identify(head []byte) string {
 	text := strings.ToLower(strings.TrimLeft(strings.TrimPrefix(string(head), "\xef\xbb\xbf"), " \t\r\n"))
 	switch {
 	case len(head) == 0:
 		return "empty"
 	case bytes.HasPrefix(head, []byte("MZ")):
-		return windowsProgram
+		return WindowsProgram
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
-		return strings.Replace(linuxProgram, ", amd64", elfMachine(head), 1)
+		return strings.Replace(LinuxProgram, ", amd64", elfMachine(head), 1)
 	case hasAnyPrefix(string(head), "\xcf\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe"):
 		return "a macOS program (Mach-O)"
 	case hasAnyPrefix(text, "<!doctype html", "<html"):

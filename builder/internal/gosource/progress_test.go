@@ -1,10 +1,11 @@
-package kube
+package gosource
 
 import (
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,9 +14,23 @@ import (
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
+// recorder keeps the events of a call.
+type recorder struct{ events []report.Event }
+
+func (r *recorder) Emit(e report.Event) { r.events = append(r.events, e) }
+
+func (r *recorder) messages(kind report.Kind) (out []string) {
+	for _, e := range r.events {
+		if e.Kind == kind {
+			out = append(out, e.Message)
+		}
+	}
+	return out
+}
+
 func TestWatcher(t *testing.T) {
 	rec := &recorder{}
-	w := newWatcher(rec, 5)
+	w := newWatcher(rec, 5, []Program{{"kubelet", "k8s.io/kubernetes/cmd/kubelet", Windows}})
 	for _, line := range []string{
 		"go: downloading example.com/x v1.0.0",
 		"internal/abi",
@@ -50,7 +65,7 @@ func FuzzWatcher(f *testing.F) {
 			if e.Done > e.Total {
 				t.Errorf("%d of %d", e.Done, e.Total)
 			}
-		}), 1)
+		}), 1, nil)
 		w.line(a)
 		w.line(b)
 	})
@@ -62,7 +77,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	b := &build{flag: field, ref: Ref{Version: "v1.37.2"}, log: log}
+	b := &Build{Settings: Settings{Field: "--k8s"}, Ref: Ref{Version: "v1.37.2"}, log: log}
 	for output, want := range map[string]struct {
 		class fault.Class
 		says  string
@@ -79,7 +94,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: got %v (class %d), want %+v", output, got, fault.ClassOf(got), want)
 		}
 	}
-	w := newWatcher(report.Discard, 1)
+	w := newWatcher(report.Discard, 1, nil)
 	w.line("# k8s.io/kubernetes/pkg/x")
 	w.line("x.go:1:2: undefined: y")
 	if got := b.explain(t.Context(), errors.New("exit code 1"), w); fault.ClassOf(got) != fault.Failed || !strings.Contains(got.Error(), "(package k8s.io/kubernetes/pkg/x): x.go:1:2: undefined: y") {
@@ -103,5 +118,19 @@ func TestLineWriter(t *testing.T) {
 	w.flush()
 	if strings.Join(got, "|") != "ab|c|de" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestBuildGroups(t *testing.T) {
+	packages := []string{"a", "b", "c"}
+	for _, tt := range []struct {
+		free   int64
+		known  bool
+		groups int
+	}{{linkMemory, true, 1}, {linkMemory - 1, true, 3}, {0, false, 1}} {
+		got := buildGroups(packages, tt.free, tt.known)
+		if len(got) != tt.groups || !slices.Equal(slices.Concat(got...), packages) {
+			t.Errorf("%d bytes free (known: %v): got %v", tt.free, tt.known, got)
+		}
 	}
 }

@@ -1,20 +1,19 @@
-package kube
+package gosource
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
+	"path/filepath"
 )
 
 // errNotRegular is for what looks like a file by its name only.
 var errNotRegular = errors.New("it is no regular file")
 
-// openRegular opens a file of a user's folder. It looks first: opening a pipe
+// OpenRegular opens a file of a user's folder. It looks first: opening a pipe
 // that nobody writes to never ends.
-func openRegular(path string) (*os.File, error) {
+func OpenRegular(path string) (*os.File, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -25,9 +24,9 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// readSome reads the first bytes of a file of a user's folder, up to limit.
-func readSome(path string, limit int64) ([]byte, error) {
-	f, err := openRegular(path)
+// ReadSome reads the first bytes of a file of a user's folder, up to limit.
+func ReadSome(path string, limit int64) ([]byte, error) {
+	f, err := OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -35,21 +34,21 @@ func readSome(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// moveFile moves a file to a place that doesn't exist yet, by rename where
+// MoveFile moves a file to a place that doesn't exist yet, by rename where
 // both lie on one file system.
-func moveFile(from, to string) error {
+func MoveFile(from, to string) error {
 	if err := os.Rename(from, to); err == nil {
 		return nil
 	}
-	if err := copyFile(from, to); err != nil {
+	if err := CopyFile(from, to); err != nil {
 		return err
 	}
 	return os.Remove(from)
 }
 
-// copyFile copies a file to a place that doesn't exist yet.
-func copyFile(from, to string) error {
-	src, err := openRegular(from)
+// CopyFile copies a file to a place that doesn't exist yet.
+func CopyFile(from, to string) error {
+	src, err := OpenRegular(from)
 	if err != nil {
 		return err
 	}
@@ -72,6 +71,10 @@ func copyFile(from, to string) error {
 	return nil
 }
 
-func sortBinaries(bins []Binary) {
-	slices.SortFunc(bins, func(a, b Binary) int { return strings.Compare(a.File, b.File) })
+// FileReader reads a file of a tree by its path in it, with slashes.
+type FileReader func(name string) ([]byte, error)
+
+// InDir reads the files of a tree in a folder.
+func InDir(dir string) FileReader {
+	return func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
 }

@@ -1,4 +1,4 @@
-package kube
+package gosource
 
 import (
 	"bytes"
@@ -9,20 +9,20 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/exec"
 )
 
-// command is one call of an external program.
-type command struct {
-	argv []string
-	dir  string
-	env  []string
-	line func(line string) // gets every line of standard error as it comes; may be nil
+// Command is one call of an external program.
+type Command struct {
+	Argv []string
+	Dir  string
+	Env  []string
+	Line func(line string) // gets every line of standard error as it comes; may be nil
 }
 
-// run executes c and returns its standard output, whether it ended well or
+// Run executes c and returns its standard output, whether it ended well or
 // not. A failure is an *exec.Error; after the context ended it wraps the
 // context's error.
-func (c command) run(ctx context.Context) ([]byte, error) {
-	lines := &lineWriter{line: c.line}
-	out, err := exec.Run(ctx, exec.Command{Program: c.argv[0], Args: c.argv[1:], Dir: c.dir, Env: c.env, Stderr: lines})
+func (c Command) Run(ctx context.Context) ([]byte, error) {
+	lines := &lineWriter{line: c.Line}
+	out, err := exec.Run(ctx, exec.Command{Program: c.Argv[0], Args: c.Argv[1:], Dir: c.Dir, Env: c.Env, Stderr: lines})
 	lines.flush()
 	return out, err
 }
@@ -57,11 +57,17 @@ func (w *lineWriter) pass(line []byte) {
 	}
 }
 
-// outputOf returns the last words of a failed program.
-func outputOf(err error) string {
+// OutputOf returns the last words of a failed program.
+func OutputOf(err error) string {
 	var e *exec.Error
 	if errors.As(err, &e) {
 		return e.Output
 	}
 	return ""
+}
+
+// FirstLine returns the first line of a text, without blanks around the text.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
 }

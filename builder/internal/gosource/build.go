@@ -1,0 +1,205 @@
+package gosource
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wbox-dev/wbox/builder/report"
+)
+
+// linkMemory is the free memory in bytes below which programs are built one
+// after the other: linking all of Kubernetes at once takes 2.5 GB, one alone
+// 1.5 GB.
+const linkMemory = 4 << 30
+
+// Program is one program to compile, for one system.
+type Program struct {
+	Name    string // such as "kubelet"
+	Package string // import path of its main package
+	GOOS    string // Windows or Linux
+}
+
+// File is the name of the program's file.
+func (p Program) File() string { return FileOf(p.Name, p.GOOS) }
+
+// Build is one compile under way, whatever the source lies in: an outer module
+// of ours or a tree. NewBuild makes one; who has it fills in what is said to be
+// required.
+type Build struct {
+	Settings Settings
+	Ref      Ref
+	Go       *GoTool
+	Root     string    // Required: where the go command runs
+	Out      string    // an existing folder by the time of All: where go build writes to
+	Env      []string  // Required: of the go command
+	Programs []Program // Required: those for Windows first
+	Tags     string    // build tags, with commas
+	Flags    []string  // Required: of go build, those that decide bytes
+	Stamped  []string  // packages with the variables of a version
+	// Expect says what a compiled program must prove; stamped: it contains one
+	// of the packages in Stamped. Required.
+	Expect func(p Program, stamped bool) Expect
+
+	log  *os.File
+	sink report.Sink
+}
+
+// NewBuild makes a build whose log and results lie in scratch. It must be
+// closed in the end.
+func NewBuild(set Settings, ref Ref, g *GoTool, scratch string, sink report.Sink) (*Build, error) {
+	log, err := os.OpenFile(filepath.Join(scratch, "go-build.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("making the log of the build: %w", err)
+	}
+	return &Build{Settings: set, Ref: ref, Go: g, Out: filepath.Join(scratch, "out"), log: log, sink: sink}, nil
+}
+
+// Close closes the log.
+func (b *Build) Close() error { return b.log.Close() }
+
+// All plans, compiles and keeps the verified programs in dir.
+func (b *Build) All(ctx context.Context, dir string) (Bits, error) {
+	p, err := b.plan(ctx)
+	if err != nil {
+		return Bits{}, err
+	}
+	if err := b.compile(ctx, p); err != nil {
+		return Bits{}, err
+	}
+	return b.collect(p, dir)
+}
+
+// plan is what go list says of the programs.
+type plan struct {
+	packages int              // to compile in all, those of the standard library included
+	stamped  map[Program]bool // programs that contain a version package
+}
+
+// systems lists the systems that there are programs for, in their order.
+func (b *Build) systems() []string {
+	var out []string
+	for _, p := range b.Programs {
+		if !slices.Contains(out, p.GOOS) {
+			out = append(out, p.GOOS)
+		}
+	}
+	return out
+}
+
+// packagesFor returns the import paths of those programs that are for one system.
+func (b *Build) packagesFor(goos string) []string {
+	var out []string
+	for _, p := range b.Programs {
+		if p.GOOS == goos {
+			out = append(out, p.Package)
+		}
+	}
+	return out
+}
+
+// plan downloads what is missing and looks at what each program consists of.
+func (b *Build) plan(ctx context.Context) (plan, error) {
+	p := plan{stamped: map[Program]bool{}}
+	b.progress("looking for the modules of "+b.Ref.Version, 0, 0)
+	modules := 0
+	for _, goos := range b.systems() {
+		out, err := b.run(ctx, goos, func(line string) {
+			if name, ok := strings.CutPrefix(line, "go: downloading "); ok {
+				modules++
+				b.progress("downloading "+name, int64(modules), 0)
+			}
+		}, append([]string{"list", "-tags=" + b.Tags, "-f", `{{.ImportPath}} {{join .Deps " "}}`}, b.packagesFor(goos)...)...)
+		if err != nil {
+			return p, b.explain(ctx, err, nil)
+		}
+		all := map[string]bool{}
+		for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+			names := strings.Fields(line)
+			for _, name := range names {
+				all[name] = true
+			}
+			for _, t := range b.Programs {
+				if t.GOOS == goos && len(names) > 0 && t.Package == names[0] {
+					p.stamped[t] = slices.ContainsFunc(b.Stamped, func(v string) bool { return slices.Contains(names, v) })
+				}
+			}
+		}
+		p.packages += len(all)
+	}
+	return p, nil
+}
+
+// compile runs go build: once a system, or once per program where memory is short.
+func (b *Build) compile(ctx context.Context, p plan) error {
+	free, known := freeMemory()
+	w := newWatcher(b.sink, int64(p.packages), b.Programs)
+	for _, goos := range b.systems() {
+		w.goos = goos
+		groups := buildGroups(b.packagesFor(goos), free, known)
+		if len(groups) > 1 {
+			b.sink.Emit(report.Event{Kind: report.Note, Message: fmt.Sprintf("%d MiB of memory are free: linking one program at a time", free>>20)})
+		}
+		for _, group := range groups {
+			args := append([]string{"build", "-v", "-o", b.Out + string(filepath.Separator)}, b.Flags...)
+			if b.Settings.Parallel > 0 {
+				args = append(args, "-p="+strconv.Itoa(b.Settings.Parallel))
+			}
+			if _, err := b.run(ctx, goos, w.line, append(args, group...)...); err != nil {
+				return b.explain(ctx, err, w)
+			}
+		}
+	}
+	b.progress("compiled "+b.Ref.Version, int64(p.packages), int64(p.packages))
+	return nil
+}
+
+// buildGroups says which packages go build gets at once.
+func buildGroups(packages []string, free int64, known bool) [][]string {
+	if !known || free >= linkMemory {
+		return [][]string{packages}
+	}
+	var groups [][]string
+	for _, pkg := range packages {
+		groups = append(groups, []string{pkg})
+	}
+	return groups
+}
+
+// run calls the go command in the build's folder, for one system, and logs
+// what it prints.
+func (b *Build) run(ctx context.Context, goos string, line func(string), args ...string) ([]byte, error) {
+	argv := append([]string{b.Go.path}, args...)
+	fmt.Fprintf(b.log, "$ %q\n", argv)
+	return Command{Argv: argv, Dir: b.Root, Env: append(slices.Clone(b.Env), "GOOS="+goos), Line: func(text string) {
+		fmt.Fprintln(b.log, text)
+		line(text)
+	}}.Run(ctx)
+}
+
+// collect verifies the programs and moves them into dir.
+func (b *Build) collect(p plan, dir string) (Bits, error) {
+	bits := Bits{Ref: b.Ref}
+	for _, t := range b.Programs {
+		bin, err := Verify(filepath.Join(b.Out, t.File()), b.Expect(t, p.stamped[t]))
+		if err != nil {
+			return Bits{}, fmt.Errorf("verifying what was compiled: %w", err)
+		}
+		bits.Binaries = append(bits.Binaries, bin)
+	}
+	for _, bin := range bits.Binaries {
+		if err := MoveFile(filepath.Join(b.Out, bin.File), filepath.Join(dir, bin.File)); err != nil {
+			return Bits{}, fmt.Errorf("keeping %s: %w", bin.File, err)
+		}
+	}
+	SortBinaries(bits.Binaries)
+	return bits, nil
+}
+
+func (b *Build) progress(msg string, done, total int64) {
+	b.sink.Emit(report.Event{Kind: report.StageProgress, Message: msg, Done: done, Total: total})
+}
