@@ -19,9 +19,21 @@ $lines = foreach ($name in $names | Sort-Object) {
     if ($key.Count -ne 1) { throw "$name is not a command of Windows Server" }
     $entry = $windows.commands[$key[0]]
     $params = [ordered]@{}
+    # What needs one of those left out can't be called here.
+    $gone = @(foreach ($p in $left) {
+            if ($entry.params.ContainsKey($p) -and $entry.params[$p].ContainsKey('sets')) {
+                $entry.params[$p].sets.GetEnumerator() | Where-Object { $_.Value.ContainsKey('mandatory') } | ForEach-Object Key
+            }
+        })
     foreach ($p in $entry.params.Keys | Sort-Object) {
         if ($p -in $left) { continue }
         $params[$p] = $entry.params[$p]
+        if ($params[$p].ContainsKey('sets')) {
+            $sets = [ordered]@{}
+            foreach ($s in $params[$p].sets.Keys | Where-Object { $_ -notin $gone }) { $sets[$s] = $params[$p].sets[$s] }
+            if (-not $sets.Count) { $params.Remove($p); continue }
+            $params[$p].sets = $sets
+        }
         if ($places.ContainsKey("$name/$p")) { $params[$p].sets = @{ __AllParameterSets = @{ position = $places["$name/$p"] } } }
     }
     $out = [ordered]@{ name = $key[0]; on = $entry.on; confirm = $entry.params.ContainsKey('WhatIf'); params = $params }

@@ -25,15 +25,17 @@ type world struct {
 	c, seed string
 	stat    string // the file that plays /proc/stat
 
-	mu       sync.Mutex
-	accounts []map[string]any
-	winrm    map[string]any
-	certs    map[string]bool
-	attrs    uint64 // of partition 3
-	auto     string // who logs on by himself
-	payload  string // a folder that plays the payload partition's content
-	power    []string
-	called   []string
+	mu        sync.Mutex
+	accounts  []map[string]any
+	winrm     map[string]any
+	certs     map[string]bool
+	attrs     uint64 // of partition 3
+	auto      string // who logs on by himself
+	payload   string // a folder that plays the payload partition's content
+	power     []string
+	online    bool // the network leads out
+	activated bool
+	called    []string
 }
 
 func newWorld(t *testing.T) *world {
@@ -101,7 +103,18 @@ func (w *world) own(args []string) (any, error) {
 	switch strings.Join(args[:min(2, len(args))], " ") {
 	case "info":
 		return map[string]any{"release": "2022", "build": 20348, "revision": 587, "edition": "ServerStandardEval", "installation": "Server Core",
-			"computerName": "WIN-TEST", "letters": map[string]int{"C": 4}, "autoLogon": w.auto, "seed": w.seed, "c": w.c}, nil
+			"computerName": "WIN-TEST", "letters": map[string]int{"C": 4}, "installed": "2026-12-01T16:30:00Z", "autoLogon": w.auto, "seed": w.seed, "c": w.c}, nil
+	case "licence":
+		if w.activated {
+			return map[string]any{"description": "Windows(R) Operating System, TIMEBASED_EVAL channel", "status": 1, "remaining": 259200}, nil
+		}
+		return map[string]any{"description": "Windows(R) Operating System, TIMEBASED_EVAL channel", "status": 2, "remaining": 14400}, nil
+	case "licence activate":
+		if !w.online {
+			return nil, fmt.Errorf("the network does not lead out")
+		}
+		w.activated = true
+		return true, nil
 	case "partitions":
 		return []map[string]any{
 			{"number": 1, "type": "C12A7328-F81F-11D2-BA4B-00A0C93EC93B", "guid": "A0000000-0000-0000-0000-000000000001", "attributes": 0, "offset": 1 << 20, "size": 100 << 20, "fileSystem": "FAT32", "label": "SYSTEM"},

@@ -177,6 +177,10 @@ func TestABakeFromInstallationToProof(t *testing.T) {
 	if w.attrs != 1<<60|1<<62|1<<63 {
 		t.Errorf("attributes of the payload partition: %#x", w.attrs)
 	}
+	h.expect("14-check-licence", "set", "wbox", "present", 0)
+	if f := h.expect("14-check-licence", "test", "wbox", "present", 0).Facts; f["evaluation"] != true || f["licenseStatus"] != 2.0 || f["installed"] != "2026-12-01T16:30:00.0000000Z" {
+		t.Errorf("licence: %v", f)
+	}
 	h.expect("00-test-ready", "test", "wbox", "present", 0)
 
 	// features: nothing is active before the reboot.
@@ -258,6 +262,25 @@ func TestContainerdFromTheSeed(t *testing.T) {
 	want := "Running \"C:\\Program Files\\containerd\\containerd.exe\" --run-service --config \"C:\\Program Files\\containerd\\config.toml\" --log-file C:\\ProgramData\\containerd\\containerd.log\r\n"
 	if r := h.command("$s = Get-CimInstance Win32_Service -Filter \"Name='containerd'\"; \"$($s.State) $($s.PathName)\""); r.stdout != want {
 		t.Errorf("%q, want %q; %s", r.stdout, want, r.stderr)
+	}
+}
+
+// TestActivation: an evaluation is activated where the network leads out, and
+// elsewhere the bake goes on with the reason.
+func TestActivation(t *testing.T) {
+	w := newWorld(t)
+	w.insert(map[string]any{"14-check-licence": map[string]any{"activate": true, "attempts": 1}})
+	h := w.start()
+	h.expect("14-check-licence", "test", "wbox", "absent", 0)
+	h.expect("14-check-licence", "set", "wbox", "present", 0)
+	f := h.expect("14-check-licence", "test", "wbox", "present", 0).Facts
+	if f["activation"] != "not activated: the network does not lead out (0x80072ee7)" || f["licenseStatus"] != 2.0 || f["gracePeriodRemaining"] != 14400.0 {
+		t.Errorf("without a way out: %v", f)
+	}
+	w.online = true
+	h.expect("14-check-licence", "set", "wbox", "present", 0)
+	if f = h.expect("14-check-licence", "test", "wbox", "present", 0).Facts; f["activation"] != "activated" || f["licenseStatus"] != 1.0 {
+		t.Errorf("with one: %v", f)
 	}
 }
 

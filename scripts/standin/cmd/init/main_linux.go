@@ -128,7 +128,8 @@ func run(ctx context.Context, console *guestos.Console) error {
 	}); err != nil {
 		console.Printf("%v", err)
 	}
-	a := &agent.Agent{State: store, Machine: m, C: "/c", Seed: seedFinder(), Logf: console.Printf, Listen: listen}
+	a := &agent.Agent{State: store, Machine: m, C: "/c", Seed: seedFinder(), Logf: console.Printf, Listen: listen,
+		Outside: func(ctx context.Context) error { return guestos.Outside(ctx, netip.MustParseAddr(gateway)) }}
 	host, err := startPowerShell(ctx, console, func(program string, args []string) pshost.Result {
 		return pshost.Result(a.Program(ctx, "SYSTEM", program, args))
 	})

@@ -39,6 +39,7 @@ type Agent struct {
 	Logf    func(format string, args ...any)          // what the console shows
 	Host    Host                                      // PowerShell, nil where the medium has none
 	Listen  Listen                                    // how ports are opened
+	Outside func(ctx context.Context) error           // whether the network leads out; nil: there is none
 
 	mu        sync.Mutex                    // guards what follows
 	life      context.Context               // of this boot; listeners end with it
@@ -122,7 +123,7 @@ func (a *Agent) programEnv(user string) *programs.Env {
 }
 
 func (a *Agent) fallbackEnv(seed string) *fallback.Env {
-	return &fallback.Env{State: a.State, Machine: a.Machine, C: a.C, Seed: seed, Seal: a.seal, WinRM: a.setWinRM}
+	return &fallback.Env{State: a.State, Machine: a.Machine, C: a.C, Seed: seed, Seal: a.seal, WinRM: a.setWinRM, Outside: a.Outside}
 }
 
 // seal removes, once the caller is gone, what belongs to the bake, and turns the

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wbox-dev/wbox/scripts/standin/internal/licensing"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machine"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/programs"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/state"
@@ -24,6 +25,7 @@ func (a *Agent) own(ctx context.Context, args []string) programs.Result {
 	verbs := map[string]func(context.Context, []string) (any, error){
 		"info": a.ownInfo, "partitions": a.ownPartitions, "mount": a.ownMount, "unmount": a.ownUnmount,
 		"accounts": a.ownAccounts, "winrm": a.ownWinRM, "certificates": a.ownCertificates, "power": a.ownPower,
+		"licence": a.ownLicence,
 	}
 	if len(args) == 0 || verbs[args[0]] == nil {
 		return programs.Result{Exit: 1, Stderr: fmt.Sprintf("wbox-standin: unknown request %q\n", args)}
@@ -192,6 +194,18 @@ func (a *Agent) ownCertificates(_ context.Context, args []string) (any, error) {
 		return true, os.Remove(a.certificate(args[1]))
 	}
 	return nil, errUse(args[:1])
+}
+
+// ownLicence: without words what the licensing service shows of Windows;
+// "activate" activates it.
+func (a *Agent) ownLicence(ctx context.Context, args []string) (any, error) {
+	switch {
+	case len(args) == 0:
+		return licensing.Of(a.State.Get(), time.Now()), nil
+	case len(args) == 1 && args[0] == "activate":
+		return true, licensing.Activate(ctx, a.State, a.Outside)
+	}
+	return nil, errUse(args)
 }
 
 // ownPower: "reboot SECONDS", "off SECONDS" or "abort".

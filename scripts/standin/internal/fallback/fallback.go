@@ -28,6 +28,7 @@ type Env struct {
 	Seed    string                                  // the folder of the seed volume
 	Seal    func(account string)                    // starts the sealing of 90-generalize in the background
 	WinRM   func(state.WinRM, []byte, string) error // stores a PFX with its password, where given, and listens as told
+	Outside func(ctx context.Context) error         // whether the network leads out; nil: there is none
 }
 
 // Result is a script's result line.
@@ -41,10 +42,12 @@ type Result struct {
 	Executed string         `json:"executed"`
 }
 
-// answer is one script: what is missing, and how to bring it about.
+// answer is one script: what is missing, how to bring it about, and what to
+// tell about it.
 type answer struct {
-	test func(ctx context.Context, env *Env, p params) (missing string, err error)
-	set  func(ctx context.Context, env *Env, p params) (reboot bool, err error)
+	test  func(ctx context.Context, env *Env, p params) (missing string, err error)
+	set   func(ctx context.Context, env *Env, p params) (reboot bool, err error)
+	facts func(env *Env) map[string]any // of a test; nil: none
 }
 
 // answers returns the scripts that are known.
@@ -53,6 +56,7 @@ func answers() map[string]answer {
 		"00-test-ready":       {test: testReady},
 		"10-enable-winrm":     {test: testWinRM, set: setWinRM},
 		"12-prepare-system":   {test: testPrepared, set: setPrepared},
+		"14-check-licence":    {test: testLicence, set: setLicence, facts: licenceFacts},
 		"20-install-features": {test: testFeatures, set: setFeatures},
 		"30-install-runtime":  marked("30-install-runtime"),
 		"40-prepare-cni":      marked("40-prepare-cni"),
@@ -76,6 +80,9 @@ func Run(ctx context.Context, env *Env, script, mode string) (string, int) {
 		r.State, r.Message, r.Reboot = "absent", missing, reboot
 	default:
 		r.State = "present"
+	}
+	if facts := answers()[script].facts; facts != nil && mode == "test" && err == nil {
+		r.Facts = facts(env)
 	}
 	line, err := json.Marshal(r)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machine"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machinetest"
@@ -81,6 +82,27 @@ func (b *bench) reboot() {
 	})
 	if err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+func TestLicence(t *testing.T) {
+	b := newBench(t, `{"14-check-licence":{"activate":true}}`)
+	if err := b.State.Change(func(s *state.State) error { s.Edition, s.Installed = "ServerDatacenterEval", time.Now(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	b.run("14-check-licence", "test", "absent", 0)
+	b.run("14-check-licence", "set", "present", 0)
+	r := b.run("14-check-licence", "test", "present", 0)
+	if r.Facts["activation"] != "not activated: the stand-in has no network" || r.Facts["licenseStatus"] != 2.0 {
+		t.Errorf("without a network: %v", r.Facts)
+	}
+	b.Outside = func(context.Context) error { return nil }
+	if err := b.State.Change(func(s *state.State) error { s.Activation = ""; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	b.run("14-check-licence", "set", "present", 0)
+	if r := b.run("14-check-licence", "test", "present", 0); r.Facts["activation"] != "activated" || r.Facts["licenseStatus"] != 1.0 {
+		t.Errorf("with one: %v", r.Facts)
 	}
 }
 

@@ -41,6 +41,8 @@ type State struct {
 	Features   map[string]string `json:"features,omitempty"` // name -> "pending" or "installed"
 	Scripts    map[string]bool   `json:"scripts,omitempty"`  // scripts that were set by the stand-in itself
 	CopyAtBoot bool              `json:"copyAtBoot,omitempty"`
+	Activated  bool              `json:"activated,omitempty"`  // the evaluation
+	Activation string            `json:"activation,omitempty"` // what came of trying, as 14-check-licence notes it
 }
 
 // Account is a local account with its password in clear text: nothing in a

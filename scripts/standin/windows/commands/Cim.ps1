@@ -9,6 +9,7 @@ function Standin-Get-CimInstance {
                 [pscustomobject]@{
                     LastBootUpTime = Get-StandinBootTime; BuildNumber = "$($info.build)"; Version = "10.0.$($info.build)"
                     Caption = "Microsoft Windows Server $($info.release) (stand-in)"; CSName = $info.computerName; LocalDateTime = Get-Date
+                    InstallDate = ([DateTime]$info.installed).ToLocalTime()
                 }
             }
             'Win32_ComputerSystem' {
@@ -34,6 +35,19 @@ function Standin-Get-CimInstance {
                     [pscustomobject]@{ Class = 'Win32_UserProfile'; SID = $profiles[$name].SID; LocalPath = "C:\Users\$name"; Loaded = ($Standin.Sessions[$name] -gt 0); Special = $false }
                 }
             }
+            'SoftwareLicensingService' { [pscustomobject]@{ Class = 'SoftwareLicensingService'; Version = 'stand-in' } }
+            'SoftwareLicensingProduct' {
+                # Windows itself, and one of the many products without a key.
+                $licence = Invoke-StandinAgent licence
+                $never = [DateTime]::SpecifyKind([DateTime]'1601-01-01', 'Utc')
+                foreach ($key in 'STAND', $null) {
+                    [pscustomobject]@{
+                        Class = 'SoftwareLicensingProduct'; ApplicationID = '55c92734-d682-4d71-983e-d6ec3f16059f'; PartialProductKey = $key
+                        Name = 'Windows(R), stand-in'; Description = $licence.description; EvaluationEndDate = $never
+                        LicenseStatus = [uint32]$(if ($key) { $licence.status }); GracePeriodRemaining = [uint32]$(if ($key) { $licence.remaining })
+                    }
+                }
+            }
             default { Write-StandinError "Invalid class '$($p.ClassName)': the stand-in does not have it" 'HRESULT 0x80041010,Get-CimInstance' }
         })
     Select-StandinInstance $instances $p.Filter
@@ -49,4 +63,19 @@ function Standin-Remove-CimInstance {
         $folder = [IO.Path]::Combine($Standin.C, 'Users', $name)
         if ([IO.Directory]::Exists($folder)) { [IO.Directory]::Delete($folder, $true) }
     }
+}
+
+# Activation asks nobody: it works where the network leads out.
+function Standin-Invoke-CimMethod {
+    param($p)
+    $class = if ($p.InputObject -and $p.InputObject.PSObject.Properties['Class']) { $p.InputObject.Class } else { '' }
+    switch ("$class.$($p.MethodName)") {
+        'SoftwareLicensingProduct.Activate' {
+            try { Invoke-StandinAgent licence activate | Out-Null }
+            catch { Write-StandinError "$($_.Exception.Message)" 'HRESULT 0x80072ee7,Invoke-CimMethod' 'NotSpecified'; return }
+        }
+        'SoftwareLicensingService.RefreshLicenseStatus' { }
+        default { throw "the stand-in does not know the method $_" }
+    }
+    [pscustomobject]@{ ReturnValue = [uint32]0 }
 }

@@ -86,11 +86,13 @@ function Split-StandinLine {
     $words
 }
 
-# The members of a WQL filter that are known: NAME='VALUE', joined by AND.
+# The members of a WQL filter that are known: NAME='VALUE' and NAME IS NOT NULL,
+# joined by AND.
 function Select-StandinInstance {
     param($Instances, [string]$Filter)
     if (-not $Filter) { return $Instances }
     $conditions = foreach ($part in $Filter -split '(?i)\s+and\s+') {
+        if ($part -match '^\s*(\w+)\s+is\s+not\s+null\s*$') { @{ Name = $Matches[1]; Value = $null }; continue }
         $m = [regex]::Match($part, "^\s*(\w+)\s*=\s*(?:'([^']*)'|""([^""]*)""|(\w+))\s*$")
         if (-not $m.Success) { throw "Invalid query: the stand-in does not know the filter $Filter" }
         @{ Name = $m.Groups[1].Value; Value = $m.Groups[2].Value + $m.Groups[3].Value + $m.Groups[4].Value }
@@ -99,7 +101,8 @@ function Select-StandinInstance {
         $fits = $true
         foreach ($c in $conditions) {
             if (-not $instance.PSObject.Properties[$c.Name]) { throw "Invalid query: there is no property $($c.Name)" }
-            if ("$($instance.($c.Name))" -ne $c.Value) { $fits = $false }
+            $value = $instance.($c.Name)
+            if ($(if ($null -eq $c.Value) { $null -eq $value } else { "$value" -ne $c.Value })) { $fits = $false }
         }
         if ($fits) { $instance }
     }
