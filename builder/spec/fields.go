@@ -4,13 +4,16 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/wbox-dev/wbox/builder/network"
 )
 
 // Field is one thing that a user may ask for.
 type Field struct {
 	Key  string       // in a box file, such as "k8sBase"
 	Flag string       // such as "--k8s-base"
-	Kind reflect.Kind // String, Int, Bool, or Slice for a list of texts
+	Kind reflect.Kind // String, Int, Bool, or Slice for a list
+	Keys []string     // of the mappings that a list holds; nil: it holds texts
 	Enum []string     // all values that are taken; nil: not a choice of few
 	path string       // "always", or "maybe" where other values are no paths
 	at   int          // in the struct
@@ -26,7 +29,11 @@ func Fields() []Field {
 		if key == "" {
 			continue
 		}
-		out = append(out, Field{Key: key, Flag: f.Tag.Get("flag"), Kind: f.Type.Kind(), Enum: choices(key), path: f.Tag.Get("path"), at: i})
+		field := Field{Key: key, Flag: f.Tag.Get("flag"), Kind: f.Type.Kind(), Enum: choices(key), path: f.Tag.Get("path"), at: i}
+		if f.Type == reflect.TypeFor[[]network.Registry]() {
+			field.Keys = slices.Clone(registryKeys)
+		}
+		out = append(out, field)
 	}
 	return out
 }

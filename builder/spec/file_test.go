@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/network"
 )
 
 const head = "apiVersion: wbox.dev/v1alpha1\nkind: Box\n"
@@ -41,12 +42,23 @@ output: boxes
 cpus: 4
 memory: 8GiB
 allowEmulation: true
+proxy: http://me:sesame@proxy.lan:3128
+noProxy: [.lan]
+clusterNetworks: [10.244.0.0/16, 10.96.0.0/12]
+extraCAs: [ca.pem]
+registries:
+- host: docker.io
+  mirrors: [https://mirror.lan, "https://second.lan"]
+  ca: mirror.pem
+- {host: "registry.lan:5000", plainHTTP: true, skipVerify: false}
 `))
 	if len(d.problems) != 0 {
 		t.Fatal(texts(d.problems))
 	}
 	want := Spec{K8s: "1.30", K8sBase: "v1.37.2", K8sVersion: "v1.37.2", CNI: "calico", Containerd: "./c", Windows: "2022", Edition: "core",
-		ISO: "w.iso", Providers: []string{"libvirt", "qemu"}, Name: "me/node", Revision: 3, DiskGiB: 100, Output: "boxes", CPUs: 4, Memory: "8GiB", AllowEmulation: true}
+		ISO: "w.iso", Providers: []string{"libvirt", "qemu"}, Name: "me/node", Revision: 3, DiskGiB: 100, Output: "boxes", CPUs: 4, Memory: "8GiB", AllowEmulation: true,
+		Proxy: "http://me:sesame@proxy.lan:3128", NoProxy: []string{".lan"}, ClusterNetworks: []string{"10.244.0.0/16", "10.96.0.0/12"}, ExtraCAs: []string{"ca.pem"},
+		Registries: []network.Registry{{Host: "docker.io", Mirrors: []string{"https://mirror.lan", "https://second.lan"}, CA: "mirror.pem"}, {Host: "registry.lan:5000", PlainHTTP: true}}}
 	if !reflect.DeepEqual(d.values, want) {
 		t.Errorf("got %+v", d.values)
 	}
@@ -93,6 +105,11 @@ func TestReadProblems(t *testing.T) {
 			`f.yaml:9:9: memory true: is true or false, not a text; put it in quotes if it is meant: "true"`, "f.yaml:10:10: diskGiB 0x40: is not a whole number"}},
 		{"no value", head + "cni:\nproviders: []\n", []string{"f.yaml:3:5: cni: has no value", "f.yaml:4:12: providers: is an empty list"}},
 		{"bad element", head + "providers: [libvirt, null]\n", []string{"f.yaml:3:22: providers[1]: has no value"}},
+		{"registries", head + "registries:\n- docker.io\n- {mirror: [https://m], ca: }\n- {host: a.b, plainHTTP: 1, host: c.d}\n- {host: e.f, mirrors: https://m}\n", []string{
+			"f.yaml:4:3: registries[0] docker.io: is not a registry", "f.yaml:5:4: registries[1].mirror: is not known; did you mean mirrors?",
+			"registries[1].ca: has no value", "f.yaml:5:3: registries[1].host: is required", "registries[2].plainHTTP 1: is neither", "registries[2].host: is there twice",
+			"registries[3].mirrors https://m: is not a list"}},
+		{"no registries", head + "registries: docker.io\nnoProxy: .lan\n", []string{"registries docker.io: is not a list of registries", "noProxy .lan: is not a list; write it as noProxy: [.example.com]"}},
 		{"a tag", head + "cni: !secret x\n", []string{"f.yaml:3:6: cni x: is not a text"}},
 		{"merge key", head + "<<: {cni: calico}\n", []string{"f.yaml:3:1: <<: is not known"}},
 		{"two documents", head + "---\n" + head, []string{"f.yaml:3: a second document begins"}},

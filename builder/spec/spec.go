@@ -14,6 +14,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/box"
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/network"
 )
 
 // Spec is one build as asked for. Zero fields mean the default. The tags name
@@ -40,6 +41,14 @@ type Spec struct {
 	CPUs           int    `key:"cpus" flag:"--cpus"`                      // Optional: virtual processors of the machine. Default: 2.
 	Memory         string `key:"memory" flag:"--memory"`                  // Optional: the machine's memory, such as 4GiB. Default: 4GiB, 2GiB for the stand-in.
 	AllowEmulation bool   `key:"allowEmulation" flag:"--allow-emulation"` // Optional: install real Windows without hardware acceleration, which takes hours. Default: false.
+
+	// What follows is in no key either: the network around the build, and around a node.
+
+	Proxy           string             `key:"proxy" flag:"--proxy"`                       // Optional: the HTTP proxy of downloads and of nodes, such as http://proxy.example.com:3128. Default: the environment's for downloads, none for nodes.
+	NoProxy         []string           `key:"noProxy" flag:"--no-proxy"`                  // Optional: hosts, domains and networks that are reached without the proxy. Default: none.
+	ClusterNetworks []string           `key:"clusterNetworks" flag:"--cluster-network"`   // Optional: the cluster's pod and service networks, which never go through the proxy. Default: 10.96.0.0/12 and what the CNI's own manifest has.
+	ExtraCAs        []string           `key:"extraCAs" flag:"--extra-ca" path:"always"`   // Optional: files of certificates (PEM) that downloads and nodes trust too. Default: none.
+	Registries      []network.Registry `key:"registries" flag:"--registry" path:"always"` // Optional: where containerd pulls images from instead. Default: none.
 
 	origins origins // where the values came from; empty where a program set them
 }
@@ -71,6 +80,14 @@ func (s *Spec) Default() {
 	if s.DiskGiB == 0 {
 		s.DiskGiB = 64
 	}
+	if len(s.ClusterNetworks) == 0 {
+		s.ClusterNetworks = network.DefaultClusterNetworks(s.CNI)
+	}
+}
+
+// Network returns what a defaulted Spec says about the network.
+func (s *Spec) Network() network.Settings {
+	return network.Settings{Proxy: s.Proxy, NoProxy: s.NoProxy, ClusterNetworks: s.ClusterNetworks, ExtraCAs: s.ExtraCAs, Registries: s.Registries}
 }
 
 // BoxName returns the box's name, with "-stand-in" appended where a stand-in
@@ -127,6 +144,7 @@ func (s *Spec) Validate() error {
 			problems = append(problems, err)
 		}
 	}
+	problems = append(problems, s.Network().Validate())
 	return errors.Join(problems...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/wbox-dev/wbox/builder/kube"
+	"github.com/wbox-dev/wbox/builder/network"
 )
 
 // set reads a field's value and says whether it could.
@@ -28,13 +29,15 @@ func (d *document) set(f Field, name string, n *yaml.Node) bool {
 		to.SetInt(int64(i))
 		return ok
 	case reflect.Bool:
-		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
-			d.problem(field, shown(n), "is neither true nor false", "write "+f.Key+": true")
-			return false
-		}
-		to.SetBool(strings.EqualFold(n.Value, "true"))
-		return true
+		before := len(d.problems)
+		to.SetBool(d.boolean(field, f.Key, n))
+		return len(d.problems) == before
 	case reflect.Slice:
+		if f.Keys != nil {
+			list, ok := d.registries(f, name, n)
+			to.Set(reflect.ValueOf(list))
+			return ok
+		}
 		list, ok := d.list(f, name, n)
 		to.Set(reflect.ValueOf(list))
 		return ok
@@ -61,7 +64,7 @@ func (d *document) text(field string, n *yaml.Node) (string, bool) {
 // list reads a list of texts and notes where each is.
 func (d *document) list(f Field, name string, n *yaml.Node) ([]string, bool) {
 	if n.Kind != yaml.SequenceNode {
-		d.problem(at(name, n)+": "+f.Key, shown(n), "is not a list", "write it as "+f.Key+": [libvirt]")
+		d.problem(at(name, n)+": "+f.Key, shown(n), "is not a list", "write it as "+f.Key+": ["+example(f.Key)+"]")
 		return nil, false
 	}
 	good := true
@@ -81,6 +84,19 @@ func (d *document) list(f Field, name string, n *yaml.Node) ([]string, bool) {
 		good = false
 	}
 	return out, good
+}
+
+// example is an element of a list, for messages.
+func example(key string) string {
+	switch key {
+	case "noProxy":
+		return ".example.com"
+	case "clusterNetworks":
+		return "10.244.0.0/16"
+	case "extraCAs":
+		return "ca.pem"
+	}
+	return "libvirt"
 }
 
 // shown is a node's value in a message.
@@ -109,13 +125,33 @@ func (d *document) rebase(file string) {
 		if f.path == "" {
 			continue
 		}
-		v := f.of(&d.values)
-		text := v.String()
+		d.rebaseField(dir, f)
+	}
+}
+
+func (d *document) rebaseField(dir string, f Field) {
+	rebased := func(text string) string {
 		switch {
 		case text == "", filepath.IsAbs(text), strings.Contains(text, "://"):
 		case f.path == "maybe" && !kube.IsPath(text, dir):
 		default:
-			v.SetString(relative(dir, text, f.path == "maybe"))
+			return relative(dir, text, f.path == "maybe")
+		}
+		return text
+	}
+	switch list := f.of(&d.values).Interface().(type) {
+	case string:
+		f.of(&d.values).SetString(rebased(list))
+	case []string:
+		for i, text := range list {
+			list[i] = rebased(text)
+			if place := d.origins[f.Key+"="+text]; place != "" {
+				d.origins[f.Key+"="+list[i]] = place
+			}
+		}
+	case []network.Registry:
+		for i := range list {
+			list[i].CA = rebased(list[i].CA)
 		}
 	}
 }

@@ -44,6 +44,11 @@ type property struct {
 	Enum        []any     `json:"enum,omitempty"`
 	Items       *property `json:"items,omitempty"`
 	MinItems    int       `json:"minItems,omitempty"`
+
+	// Of a mapping.
+	Properties           map[string]property `json:"properties,omitempty"`
+	Required             []string            `json:"required,omitempty"`
+	AdditionalProperties *bool               `json:"additionalProperties,omitempty"`
 }
 
 // schema returns the schema as JSON, ending in a line feed.
@@ -93,10 +98,29 @@ func typed(f spec.Field) property {
 		return property{Type: "integer"}
 	case f.Kind == reflect.Bool:
 		return property{Type: "boolean"}
+	case f.Keys != nil:
+		return property{Type: "array", Items: registry(f.Keys), MinItems: 1}
 	case f.Kind == reflect.Slice:
 		return property{Type: "array", Items: &property{Type: "string", Description: "One of them."}, MinItems: 1}
 	}
 	return property{Type: []string{"string", "number"}}
+}
+
+// registry describes one of the registries.
+func registry(keys []string) *property {
+	closed := false
+	p := &property{Description: "One of them.", Type: "object", Properties: map[string]property{}, Required: []string{"host"}, AdditionalProperties: &closed}
+	known := map[string]property{
+		"host":       {Description: "As in an image's name, such as docker.io or registry.lan:5000; _default stands for all that are not named.", Type: "string"},
+		"mirrors":    {Description: "URLs that are tried in this order before the registry itself.", Type: "array", Items: &property{Description: "One of them.", Type: "string"}},
+		"plainHTTP":  {Description: "The registry itself speaks HTTP only.", Type: "boolean"},
+		"ca":         {Description: "A file of certificates (PEM) for the registry and its mirrors.", Type: "string"},
+		"skipVerify": {Description: "Certificates are not checked, which is for trials only.", Type: "boolean"},
+	}
+	for _, k := range keys {
+		p.Properties[k] = known[k]
+	}
+	return p
 }
 
 // values lists texts, and the numbers that are written like them.
