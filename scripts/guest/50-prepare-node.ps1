@@ -17,6 +17,7 @@ $script:OverridesKey = 'HKLM:\SYSTEM\CurrentControlSet\Policies\Microsoft\Featur
 $script:Files = @{
     'Wbox.psm1'                     = 'C:\ProgramData\wbox\Wbox.psm1'
     'Sync-WboxPayload.ps1'          = 'C:\ProgramData\wbox\Sync-WboxPayload.ps1'
+    'Set-WboxNetwork.ps1'           = 'C:\ProgramData\wbox\Set-WboxNetwork.ps1'
     'Update-WboxKubeletService.ps1' = 'C:\k\Update-WboxKubeletService.ps1'
 }
 $script:TaskName = 'wbox-payload'

@@ -36,7 +36,7 @@ func Scripts(cfg Config) []bake.Script {
 	return []bake.Script{{
 		Name:   "50-prepare-node",
 		Params: params{int(cfg.Minor), kubeletArgs(cfg.Minor), overrides(cfg.WindowsBuild)},
-		Extra:  []string{"Sync-WboxPayload.ps1", "Update-WboxKubeletService.ps1"},
+		Extra:  []string{"Sync-WboxPayload.ps1", "Set-WboxNetwork.ps1", "Update-WboxKubeletService.ps1"},
 	}}
 }
 

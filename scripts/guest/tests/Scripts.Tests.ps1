@@ -201,3 +201,100 @@ Describe 'Update-WboxKubeletService' -Skip:$skip {
         $global:started | Should -BeLike "*config kubelet binPath=*$want*"
     }
 }
+
+Describe 'Set-WboxNetwork' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        New-DriveC (Join-Path $TestDrive 'c')
+        New-WboxFolder 'C:\ProgramData\wbox'
+        Copy-Item "$guestFolder/Wbox.psm1" 'C:\ProgramData\wbox\Wbox.psm1'
+        # The script imports the module anew: what reaches Windows is replaced below it.
+        function global:Start-Process { $global:started += , ($args -join ' '); [pscustomobject]@{ ExitCode = 0 } }
+        function global:New-ItemProperty { param($LiteralPath, $Name, $Value, $PropertyType, [switch]$Force) $global:service[$Name] = $Value }
+        function global:Get-ItemProperty { param($LiteralPath, $Name) if ($global:service.ContainsKey($Name)) { [pscustomobject]@{ $Name = $global:service[$Name] } } }
+        function global:Remove-ItemProperty { param($LiteralPath, $Name, [switch]$Force) $global:service.Remove($Name) }
+        function global:Test-Path { param($LiteralPath, $PathType = 'Any') if ("$LiteralPath" -like 'HKLM:*') { $true } else { Microsoft.PowerShell.Management\Test-Path -LiteralPath $LiteralPath -PathType $PathType } }
+        function global:Get-Service { param($Name) if ($global:there) { [pscustomobject]@{ Status = 'Running' } } }
+        function global:Restart-Service { param($Name, [switch]$Force) $global:started += , "restart $Name" }
+        function Set-Network($Settings) {
+            $global:started = @()
+            Write-WboxTextFile 'C:\ProgramData\wbox\wbox-network.json' (ConvertTo-Json $Settings -Depth 5) | Out-Null
+            & "$guestFolder/Set-WboxNetwork.ps1" -Remove
+        }
+        $none = @{ schema = 1; certs = @(); authorities = @(); environment = @{}; winHTTPProxy = ''; winHTTPSkip = @() }
+        $full = @{
+            schema = 1; authorities = @(); winHTTPProxy = 'proxy.lan:3128'; winHTTPSkip = @('<local>', '10.*')
+            environment = @{ NO_PROXY = '.lan'; HTTPS_PROXY = 'http://me:sesame@proxy.lan:3128' }
+            certs = @(@{ path = 'docker.io/hosts.toml'; text = "server = 1`n" }, @{ path = 'registry.lan_5000_/ca.crt'; text = "pem`n" })
+        }
+    }
+    BeforeEach { $global:service = @{}; $global:there = $true }
+    AfterAll {
+        'Start-Process', 'New-ItemProperty', 'Get-ItemProperty', 'Remove-ItemProperty', 'Test-Path', 'Get-Service', 'Restart-Service' | ForEach-Object { Remove-Item "function:\$_" }
+        Get-Module Wbox | Remove-Module -Force
+    }
+    It 'sets all of it up, once, and keeps no secret' {
+        Set-Network $full | Should -BeExactly 'registries: 1, authorities: 0, proxy: yes'
+        Read-WboxTextFile 'C:\etc\containerd\certs.d\docker.io\hosts.toml' | Should -BeExactly "server = 1`n"
+        $global:service.Environment | Should -BeExactly @('HTTPS_PROXY=http://me:sesame@proxy.lan:3128', 'NO_PROXY=.lan')
+        $global:started | Should -HaveCount 2
+        $global:started[0] | Should -BeLike '*winhttp set proxy proxy-server=proxy.lan:3128 bypass-list=<local>;10.* -Wait*'
+        $global:started[1] | Should -BeExactly 'restart containerd'
+        Read-WboxTextFile 'C:\ProgramData\wbox\network-state.json' | Should -Not -BeLike '*sesame*'
+        Microsoft.PowerShell.Management\Test-Path 'C:\ProgramData\wbox\wbox-network.json' | Should -BeFalse
+        Set-Network $full | Out-Null
+        @($global:started | Where-Object { $_ -like 'restart*' }) | Should -HaveCount 0
+    }
+    It 'takes away what an earlier file set up, and nothing else' {
+        Set-Network $full | Out-Null
+        Write-WboxTextFile 'C:\etc\containerd\certs.d\own.lan\hosts.toml' 'mine' | Out-Null
+        Set-Network $none | Should -BeExactly 'registries: 0, authorities: 0, proxy: no'
+        @(Get-ChildItem 'C:\etc\containerd\certs.d' | ForEach-Object { $_.Name }) | Should -BeExactly 'own.lan'
+        $global:service.ContainsKey('Environment') | Should -BeFalse
+        $global:started[0] | Should -BeLike '*winhttp reset proxy *'
+    }
+    It 'leaves the environment alone that it has not set' {
+        $global:service.Environment = @('A=B')
+        Set-Network $none | Out-Null
+        $global:service.Environment | Should -BeExactly @('A=B')
+        $global:started | Should -HaveCount 0
+    }
+    It 'trusts authorities, and no longer those that are gone' {
+        $global:root = New-Object Collections.ArrayList
+        function global:New-Object {
+            param($TypeName, $ArgumentList)
+            if ($TypeName -notlike '*X509Store') { return Microsoft.PowerShell.Utility\New-Object -TypeName $TypeName -ArgumentList $ArgumentList }
+            $store = [pscustomobject]@{ Certificates = $global:root }
+            $store | Add-Member ScriptMethod Open { }
+            $store | Add-Member ScriptMethod Close { }
+            $store | Add-Member ScriptMethod Add { param($c) if (@($global:root | ForEach-Object { $_.Thumbprint }) -notcontains $c.Thumbprint) { [void]$global:root.Add($c) } }
+            $store | Add-Member ScriptMethod Remove { param($c) $global:root.Remove($c) }
+            $store
+        }
+        try {
+            $settings = $none.Clone()
+            $settings.authorities = @([IO.File]::ReadAllText("$PSScriptRoot/testdata/authority.pem"))
+            Set-Network $settings | Should -BeExactly 'registries: 0, authorities: 1, proxy: no'
+            Set-Network $settings | Out-Null
+            @($global:root | ForEach-Object { $_.Subject }) | Should -BeExactly 'CN=wbox test authority'
+            Set-Network $none | Out-Null
+            $global:root.Count | Should -Be 0
+            $global:started | Should -Contain 'restart containerd'
+        }
+        finally { Remove-Item 'function:\New-Object' }
+    }
+    It 'works without containerd' {
+        $global:there = $false
+        Set-Network $full | Out-Null
+        $global:service.Count | Should -Be 0
+    }
+    It 'refuses <what>' -ForEach @(
+        @{ what = 'another form'; change = @{ schema = 2 }; want = '*not of a form*' }
+        @{ what = 'a file elsewhere'; change = @{ certs = @(@{ path = '../../k/hosts.toml'; text = 'x' }) }; want = '*none of containerd*' }
+        @{ what = 'another file'; change = @{ certs = @(@{ path = 'a/run.ps1'; text = 'x' }) }; want = '*none of containerd*' }
+    ) {
+        $settings = $none.Clone()
+        foreach ($key in $change.Keys) { $settings[$key] = $change[$key] }
+        { Set-Network $settings } | Should -Throw $want
+    }
+}
