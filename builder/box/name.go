@@ -49,5 +49,8 @@ func stem(name, version string) string {
 	return rest + "-" + version
 }
 
+// NetworkFile is the file beside a box that tells its nodes of the network.
+const NetworkFile = "wbox-network.json"
+
 // ownFile matches what FileName and ManifestName make.
 var ownFile = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*-[0-9]+\.[0-9]+\.[0-9A-Za-z.-]*-(libvirt\.box|manifest\.json)$`)

@@ -208,7 +208,7 @@ func Foreign(dir string) ([]string, error) {
 			if _, err := lock.Read(filepath.Join(dir, name)); err != nil {
 				out = append(out, name)
 			}
-		case ownFile.MatchString(name), strings.HasPrefix(name, ".wbox"):
+		case ownFile.MatchString(name), name == NetworkFile, strings.HasPrefix(name, ".wbox"):
 		default:
 			out = append(out, name)
 		}

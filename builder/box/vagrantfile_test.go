@@ -51,6 +51,7 @@ func TestVagrantfileLoads(t *testing.T) {
 	type settings struct {
 		Guest, Communicator, Winrm string
 		BootTimeout                int `json:"boot_timeout"`
+		Provisioners               []string
 		Provider                   struct {
 			CPUs, Memory  int
 			Machine       string `json:"machine_type"`
@@ -83,6 +84,13 @@ func TestVagrantfileLoads(t *testing.T) {
 	s = load("WBOX_VAGRANT_COMMUNICATOR=winssh", "WBOX_VAGRANT_LOADER=/opt/it's firmware.fd", "WBOX_VAGRANT_NVRAM=/var/a b.fd")
 	if s.Communicator != "winssh" || s.Provider.Loader != "/opt/it's firmware.fd" || s.Provider.Nvram != "/var/a b.fd" {
 		t.Errorf("from the environment: %+v", s)
+	}
+	if len(s.Provisioners) != 0 {
+		t.Errorf("without a file for the network: %v", s.Provisioners)
+	}
+	s = load("WBOX_VAGRANT_NETWORK=" + path)
+	if got := strings.Join(s.Provisioners, ", "); got != "wbox-network-file file, wbox-network shell" {
+		t.Errorf("with a file for the network: %s", got)
 	}
 	s = load("WBOX_VAGRANT_LOADER=/usr/share/edk2/ovmf/OVMF_CODE.fd")
 	if !strings.HasPrefix(s.Provider.Nvram, "/var/lib/libvirt/qemu/nvram/wbox-") {

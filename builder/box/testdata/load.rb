@@ -15,5 +15,6 @@ puts JSON.generate(
   "communicator" => config.vm.communicator,
   "winrm" => "#{config.winrm.username}/#{config.winrm.password}",
   "boot_timeout" => config.vm.boot_timeout,
+  "provisioners" => config.vm.provisioners.map { |p| "#{p.name} #{p.type}" },
   "provider" => settings.slice(*%w[cpus memory machine_type loader nvram disk_bus nic_model_type video_type]),
 )
