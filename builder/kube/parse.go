@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -23,6 +24,7 @@ type Options struct {
 	Env        []string      // more environment for the go command, "KEY=value", such as "GOPROXY=off"
 	GitURL     string        // the repository of refs that name none; default DefaultGitURL
 	BaseURL    string        // where releases and CI builds are published; default DefaultBaseURL
+	Transport  http.RoundTripper // what downloads go through; nil: the environment's proxy
 	RetryPause time.Duration // the wait before a server is asked again; doubled each time; default 1 s
 	Prefer     string        // Prebuilt: take a plain release as it was published; default: compile it
 	Linux      bool          // also kubelet, kubeadm and kubectl for linux/amd64, of the same ref

@@ -33,12 +33,13 @@ const (
 // web reads from the place where builds are published. Texts are read anew
 // each time, files are kept by their digest.
 type web struct {
-	client *fetch.Client
-	off    bool // the network must not be used
-	root   string
-	dir    string // of the files that are kept
-	sink   report.Sink
-	pause  time.Duration // before the second try
+	client    *fetch.Client
+	off       bool // the network must not be used
+	root      string
+	dir       string // of the files that are kept
+	sink      report.Sink
+	transport http.RoundTripper // of short requests; nil: the environment's proxy
+	pause     time.Duration     // before the second try
 }
 
 // newWeb checks the place that the user named.
@@ -53,7 +54,8 @@ func newWeb(opts Options, root string, sink report.Sink) (*web, error) {
 	if w.pause == 0 {
 		w.pause = time.Second
 	}
-	w.client = &fetch.Client{Sink: sink, Backoff: w.pause}
+	w.transport = opts.Transport
+	w.client = &fetch.Client{Sink: sink, Backoff: w.pause, Transport: opts.Transport}
 	if w.off = opts.Offline; w.off {
 		w.client.Transport = fetch.Offline()
 	}
@@ -144,7 +146,7 @@ func (w *web) once(ctx context.Context, method, from string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := (&http.Client{Transport: w.transport}).Do(r)
 	if err != nil {
 		return answer{}, err
 	}

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -40,6 +41,8 @@ type Options struct {
 	Offline bool        // the network must not be used
 	Sink    report.Sink // Optional: receives progress and hints
 	Table   []Entry     // Optional: default: Table()
+	// Optional: what downloads go through; default: the environment's proxy.
+	Transport http.RoundTripper
 
 	// Licence is asked whether an entry's licence is accepted, where it was not
 	// accepted before. It returns how that was told, such as "--accept-eula",
@@ -73,7 +76,7 @@ func New(store *cas.Store, o Options) (*Library, error) {
 	if o.Sink == nil {
 		o.Sink = report.Discard
 	}
-	l := &Library{store: store, opts: o, table: o.Table, client: &fetch.Client{Sink: report.ForStage(o.Sink, "iso")}}
+	l := &Library{store: store, opts: o, table: o.Table, client: &fetch.Client{Sink: report.ForStage(o.Sink, "iso"), Transport: o.Transport}}
 	if l.table == nil {
 		var err error
 		if l.table, err = Table(); err != nil {
