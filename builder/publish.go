@@ -17,6 +17,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
+	"github.com/wbox-dev/wbox/builder/network"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
 	"github.com/wbox-dev/wbox/builder/stages/proof"
 )
@@ -150,6 +151,8 @@ type Published struct {
 	Provider string `json:"provider"`
 	SHA256   string `json:"sha256"` // of the box
 	UpToDate bool   `json:"upToDate"`
+	// Network is the path of what nodes must be told of the network, "" where there is nothing.
+	Network string `json:"network,omitempty"`
 	// GuestScripts is "powershell", or "not executed" where a stand-in answered for them.
 	GuestScripts string `json:"guestScripts"`
 }
@@ -209,10 +212,34 @@ func (b *Builder) Publish(ctx context.Context, built *Built) (*Published, error)
 	p := &Published{Catalog: catalog, Box: filepath.Join(out, box.FileName(r.BoxName, r.Version)),
 		Manifest: filepath.Join(out, box.ManifestName(r.BoxName, r.Version)), Name: r.BoxName, Version: r.Version, Provider: libvirt.Name,
 		SHA256: built.boxDigest(), UpToDate: built.UpToDate() && before != "", GuestScripts: r.GuestScripts()}
+	if p.Network, err = writeNetwork(ctx, out, r.Spec.Network()); err != nil {
+		return nil, err
+	}
 	if before == "" || !exists(p.Manifest) {
 		return p, writeManifest(ctx, p.Manifest, built.manifest(p))
 	}
 	return p, nil
+}
+
+// writeNetwork writes what nodes must be told of the network beside the box, or
+// removes what an earlier build wrote. Only its owner may read it: it may hold
+// a proxy's password. The box itself stays the same.
+func writeNetwork(ctx context.Context, dir string, s network.Settings) (string, error) {
+	path := filepath.Join(dir, box.NetworkFile)
+	if !s.Node() {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("removing what an earlier build said of the network: %w", err)
+		}
+		return "", nil
+	}
+	data, err := s.NodeFile()
+	if err != nil {
+		return "", err
+	}
+	if err := atomicfile.Write(ctx, path, data, 0o600); err != nil {
+		return "", fmt.Errorf("writing down the network: %w", err)
+	}
+	return path, nil
 }
 
 func exists(path string) bool {

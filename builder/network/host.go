@@ -2,6 +2,8 @@ package network
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -9,11 +11,13 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
 	"github.com/wbox-dev/wbox/builder/internal/fetch"
 )
 
@@ -53,10 +57,10 @@ var systemBundles = []string{
 }
 
 // ChildEnv returns the variables, "KEY=value", by which git and the go command
-// use the settings. Where there are ExtraCAs, bundle is a file that they are
-// written to, beside the system's; its folder must exist. The go command reads
-// that on Linux only: on macOS and Windows it asks the system.
-func (s Settings) ChildEnv(bundle string) ([]string, error) {
+// use the settings. ExtraCAs are written to a file in dir, beside the system's,
+// named after its content; dir is made. The go command reads that on Linux
+// only: on macOS and Windows it asks the system.
+func (s Settings) ChildEnv(ctx context.Context, dir string) ([]string, error) {
 	var env []string
 	if s.Proxy != "" {
 		for _, key := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
@@ -82,7 +86,11 @@ func (s Settings) ChildEnv(bundle string) ([]string, error) {
 		all.WriteByte('\n')
 		all.Write(data)
 	}
-	if err := os.WriteFile(bundle, all.Bytes(), 0o600); err != nil {
+	bundle := filepath.Join(dir, fmt.Sprintf("ca-%x.pem", sha256.Sum256(all.Bytes()))[:len("ca-")+16]+".pem")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("writing the certificates for git and go: %w", err)
+	}
+	if err := atomicfile.Write(ctx, bundle, all.Bytes(), 0o644); err != nil {
 		return nil, fmt.Errorf("writing the certificates for git and go: %w", err)
 	}
 	return append(env, "SSL_CERT_FILE="+bundle, "GIT_SSL_CAINFO="+bundle), nil

@@ -239,23 +239,27 @@ func TestTransport(t *testing.T) {
 }
 
 func TestChildEnv(t *testing.T) {
-	bundle := filepath.Join(t.TempDir(), "bundle.pem")
+	dir := filepath.Join(t.TempDir(), "made")
 	ca := authority(t, "one")
-	env, err := Settings{Proxy: "http://p:1", ExtraCAs: []string{ca}}.ChildEnv(bundle)
+	env, err := Settings{Proxy: "http://p:1", ExtraCAs: []string{ca}}.ChildEnv(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"https_proxy=http://p:1", "HTTPS_PROXY=http://p:1", "SSL_CERT_FILE=" + bundle, "GIT_SSL_CAINFO=" + bundle} {
+	files, _ := filepath.Glob(filepath.Join(dir, "ca-*.pem"))
+	if len(files) != 1 {
+		t.Fatalf("bundles: %v", files)
+	}
+	for _, want := range []string{"https_proxy=http://p:1", "HTTPS_PROXY=http://p:1", "SSL_CERT_FILE=" + files[0], "GIT_SSL_CAINFO=" + files[0]} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing in %v", want, env)
 		}
 	}
-	data, _ := os.ReadFile(bundle)
+	data, _ := os.ReadFile(files[0])
 	want, _ := readCA("--extra-ca", ca)
 	if !strings.HasSuffix(string(data), string(want)) {
 		t.Error("the bundle lacks the authority")
 	}
-	if env, err := (Settings{}).ChildEnv(bundle + "2"); err != nil || env != nil {
+	if env, err := (Settings{}).ChildEnv(t.Context(), filepath.Join(dir, "none")); err != nil || env != nil {
 		t.Errorf("settings that are empty give %v, %v", env, err)
 	}
 }

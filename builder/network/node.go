@@ -7,20 +7,16 @@ import (
 	"strings"
 )
 
-// NodeFileName is the file that Set-WboxNetwork.ps1 reads, and that the
-// Vagrantfile in a box looks for.
-const NodeFileName = "wbox-network.json"
-
 // certsFolder is where containerd's configuration of 30-install-runtime looks.
 const certsFolder = "C:/etc/containerd/certs.d"
 
-// nodeFile is the form of NodeFileName. All of it replaces what an earlier file
+// nodeFile is the form of the file that Set-WboxNetwork.ps1 reads. All of it replaces what an earlier file
 // set up: what is not in it any more is taken away.
 type nodeFile struct {
 	Schema       int               `json:"schema"`
 	Certs        []nodeText        `json:"certs"`        // files below containerd's certs.d, with forward slashes
 	Authorities  []string          `json:"authorities"`  // certificates (PEM), one each
-	Environment  map[string]string `json:"environment"`  // of the machine and of containerd's service
+	Environment  map[string]string `json:"environment"`  // of containerd's service; not the machine's, or kubelet would look for its cluster through the proxy
 	WinHTTPProxy string            `json:"winHTTPProxy"` // host:port, empty for none
 	WinHTTPSkip  []string          `json:"winHTTPSkip"`  // what goes around it, as Windows writes it
 }
@@ -30,8 +26,8 @@ type nodeText struct {
 	Text string `json:"text"`
 }
 
-// NodeFile renders NodeFileName: JSON, ending in a line feed. It holds the
-// proxy's password, if there is one.
+// NodeFile renders the file that Set-WboxNetwork.ps1 reads on a node: JSON,
+// ending in a line feed. It holds the proxy's password, if there is one.
 func (s Settings) NodeFile() ([]byte, error) {
 	n := nodeFile{Schema: 1, Certs: []nodeText{}, Authorities: []string{}, Environment: map[string]string{}, WinHTTPSkip: []string{}}
 	for _, r := range s.Registries {
@@ -64,7 +60,7 @@ func (s Settings) NodeFile() ([]byte, error) {
 	}
 	data, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", NodeFileName, err)
+		return nil, fmt.Errorf("writing down the network: %w", err)
 	}
 	return append(data, '\n'), nil
 }

@@ -89,7 +89,7 @@ func (r Registry) validate() error {
 		case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 			refuse(redact(m), "is not the URL of a mirror", "write it as https://mirror.example.com, or http:// where it has no TLS")
 		case u.User != nil:
-			refuse(redact(m), "holds a user name or a password, which every user of the node could read", "use an imagePullSecret of the cluster")
+			refuse(r.Host, "has a mirror with a user name or a password, which every user of the node could read", "use an imagePullSecret of the cluster")
 		case u.RawQuery != "" || u.Fragment != "":
 			refuse(redact(m), "has more than a host, a port and a path", "write it as https://mirror.example.com/prefix")
 		}

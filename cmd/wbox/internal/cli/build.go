@@ -42,6 +42,7 @@ func (a *app) buildCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	selectionFlags(f, sel)
+	networkFlags(f, sel)
 	frozenFlag(f, sel)
 	a.isoFlags(f)
 	f.IntVar(&sel.flags.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
@@ -84,6 +85,9 @@ func (a *app) resolve(cmd *cobra.Command, sel *selection, opts builder.ResolveOp
 	}
 	opts.Kube, opts.Pins, opts.Offline = kopts, pins, a.offline
 	if opts.Media, err = a.mediaOptions(); err != nil {
+		return nil, nil, err
+	}
+	if err := a.useNetwork(cmd.Context(), s, &opts); err != nil {
 		return nil, nil, err
 	}
 	r, err := b.Resolve(cmd.Context(), s, opts)
@@ -147,6 +151,9 @@ func (a *app) printBuilt(built *builder.Built, p *builder.Published) error {
 	}
 	a.hint("to use the box:")
 	a.hint("  vagrant box add %s", shellQuote(p.Catalog))
+	if p.Network != "" {
+		a.hint("copy %s beside your Vagrantfile: it sets up registries, authorities and proxy of a node", shellQuote(p.Network))
+	}
 	if p.GuestScripts != "powershell" { // last, where it is not overlooked
 		a.hint("guest scripts: %s", p.GuestScripts)
 	}

@@ -29,6 +29,7 @@ func (a *app) lockCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.lock(cmd, sel) },
 	}
 	selectionFlags(cmd.Flags(), sel)
+	networkFlags(cmd.Flags(), sel)
 	frozenFlag(cmd.Flags(), sel)
 	a.isoFlags(cmd.Flags())
 	return cmd

@@ -28,6 +28,7 @@ func (a *app) planCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.plan(cmd, sel, explain) },
 	}
 	selectionFlags(cmd.Flags(), sel)
+	networkFlags(cmd.Flags(), sel)
 	frozenFlag(cmd.Flags(), sel)
 	cmd.Flags().BoolVar(&explain, "explain", false, "say why each stage would run, and what disk and time that takes")
 	return cmd
