@@ -20,7 +20,7 @@ type Options struct {
 	Interval time.Duration // between the end of a check and the next; 5 s where zero
 
 	// Liveness returns a number that grows while the other side does anything.
-	// Optional. It is asked after every check that was not successful.
+	// Optional. It is asked at the start and after every check that was not successful.
 	Liveness func(context.Context) (uint64, error)
 	// LivenessName names what Liveness measures, such as "the machine".
 	LivenessName string
@@ -38,14 +38,21 @@ var (
 type Error struct {
 	What     string
 	Elapsed  time.Duration
-	Evidence string // what the last check saw
-	Liveness string // what the liveness sign said, empty where there is none
-	Err      error  // ErrDeadline, ErrStalled, a check's error or the context's
+	Limit    time.Duration // the deadline, or how long a standstill may last
+	Evidence string        // what the last check saw
+	Liveness string        // what the liveness sign said, empty where there is none
+	Err      error         // ErrDeadline, ErrStalled, a check's error or the context's
 }
 
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "waiting for %s: %v after %v", e.What, e.Err, e.Elapsed.Round(time.Millisecond*100))
+	switch {
+	case errors.Is(e.Err, ErrDeadline):
+		fmt.Fprintf(&b, " (limit %v)", e.Limit)
+	case errors.Is(e.Err, ErrStalled):
+		fmt.Fprintf(&b, " (limit %v without a sign of life)", e.Limit)
+	}
 	if e.Evidence != "" {
 		b.WriteString("; last seen: " + e.Evidence)
 	}
@@ -74,15 +81,14 @@ func Until(ctx context.Context, o Options, check Check) error {
 	defer cancel()
 	pulse := newPulse(o, began)
 	last := ""
-	fail := func(err error) error {
-		return &Error{What: o.What, Elapsed: time.Since(began), Evidence: last, Liveness: pulse.String(), Err: err}
-	}
+	fail := func(err error) error { return pulse.fail(ctx, began, last, err) }
+	pulse.feel(limited) // the level to start from
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-limited.Done():
-			return fail(ended(limited))
+			return fail(why(limited))
 		case <-timer.C:
 		}
 		done, evidence, err := check(limited)
@@ -94,7 +100,7 @@ func Until(ctx context.Context, o Options, check Check) error {
 			last = evidence
 		}
 		if limited.Err() != nil {
-			return fail(ended(limited))
+			return fail(why(limited))
 		}
 		if err != nil {
 			return fail(err)
@@ -106,10 +112,10 @@ func Until(ctx context.Context, o Options, check Check) error {
 	}
 }
 
-// ended returns why ctx ended; errors.Is finds context.Canceled in it where that is so.
-func ended(ctx context.Context) error {
+// why returns why ctx ended; errors.Is finds context.Canceled in it where that is so.
+func why(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, ErrDeadline) || errors.Is(cause, ctx.Err()) {
+	if errors.Is(cause, ErrDeadline) || errors.Is(cause, ErrStalled) || errors.Is(cause, ctx.Err()) {
 		return cause
 	}
 	return fmt.Errorf("%w (%w)", cause, ctx.Err())
@@ -142,6 +148,25 @@ func (p *pulse) feel(ctx context.Context) (stalled bool) {
 		p.known, p.value, p.grew = true, v, time.Now()
 	}
 	return p.o.Stall > 0 && time.Since(p.grew) >= p.o.Stall
+}
+
+// lastFeel bounds the last question for a sign of life: whoever does not answer
+// it gives none.
+const lastFeel = time.Second
+
+// fail makes the error of a wait that began then and ends now. The sign of life
+// is asked for once more, since the last check may have taken long; a caller
+// whose own context ended has no use for it.
+func (p *pulse) fail(ctx context.Context, began time.Time, evidence string, err error) *Error {
+	limit := p.o.Deadline
+	if errors.Is(err, ErrStalled) {
+		limit = p.o.Stall
+	} else if ctx.Err() == nil {
+		ask, cancel := context.WithTimeout(ctx, lastFeel)
+		defer cancel()
+		p.feel(ask)
+	}
+	return &Error{What: p.o.What, Elapsed: time.Since(began), Limit: limit, Evidence: evidence, Liveness: p.String(), Err: err}
 }
 
 func (p *pulse) String() string {
