@@ -16,11 +16,11 @@ func (s *Session) ReadFile(ctx context.Context, path string, limit int64) ([]byt
 	if !printable.MatchString(path) || limit <= 0 {
 		return nil, fmt.Errorf("the guest's file %q can't be asked for", path)
 	}
-	ctx, cancel := s.bound(ctx, 0)
+	bounded, cancel := s.bound(ctx, 0)
 	defer cancel()
 	r, script := readRequest(path, limit)
-	p, err := s.ask(ctx, r, script, int(limit))
-	if err != nil {
+	p, err := s.ask(bounded, r, script, int(limit))
+	if err = because(ctx, bounded, err); err != nil {
 		return nil, fmt.Errorf("reading %s in the guest: %w", path, err)
 	}
 	if p.exit != 0 {

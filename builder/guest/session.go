@@ -42,6 +42,8 @@ var (
 	ErrGone          = errors.New("the machine is off")
 	ErrNeverRebooted = errors.New("the guest has not rebooted")
 	ErrNotReady      = errors.New("the guest is up but not ready")
+	ErrResetLoop     = errors.New("the machine is reset again and again")
+	ErrLost          = errors.New("the guest was lost") // a command's connection broke or was never had
 )
 
 // Session is what a layer needs of one guest. It is safe for concurrent use,
@@ -49,6 +51,7 @@ var (
 type Session struct {
 	o          Options
 	transcript *transcript
+	heard      heard
 
 	mu   sync.Mutex
 	conn Conn
@@ -142,9 +145,11 @@ func (s *Session) run(ctx context.Context, what, line string, limit int) (printe
 	var p printed
 	c, err := s.connection(ctx)
 	if err == nil {
-		p.exit, err = c.Run(ctx, Command{Line: line, Stdout: out, Stderr: errs})
+		p.exit, err = c.Run(ctx, Command{Line: line, Stdout: s.heard.through(what, out), Stderr: s.heard.through(what, errs)})
 		if err != nil {
 			s.drop(c)
+		} else {
+			s.heard.note(what)
 		}
 	}
 	p.stdout, p.stderr = out.buf, decodeCLIXML(errs.buf)
@@ -162,16 +167,20 @@ func (s *Session) ask(ctx context.Context, r request, script string, limit int) 
 }
 
 // RunScript runs one guest script and returns its outcome. A script that ran and
-// failed is a *ScriptError, with the outcome beside it; one whose end was not
-// seen within timeout, an *Unknown.
+// failed is a *ScriptError, with the outcome beside it. One whose end was not
+// seen within timeout, or before the machine stood still for QuietLimit, is an
+// *Unknown with the *wait.Error; one whose connection broke, or was never had,
+// wraps ErrLost.
 func (s *Session) RunScript(ctx context.Context, name string, mode Mode, timeout time.Duration) (Outcome, error) {
 	if !scriptName.MatchString(name) || (mode != Test && mode != Set) {
 		return Outcome{}, fmt.Errorf("there is no guest script %q with mode %q", name, mode)
 	}
-	ctx, cancel := s.bound(ctx, timeout)
-	defer cancel()
+	var p printed
 	r, script := runRequest(name, mode)
-	p, err := s.ask(ctx, r, script, 8<<20)
+	err := s.within(ctx, "its end", timeout, func(ctx context.Context) (err error) {
+		p, err = s.ask(ctx, r, script, 8<<20)
+		return err
+	})
 	if err != nil {
 		return Outcome{}, fmt.Errorf("running %s (%s): %w", name, mode, err)
 	}
@@ -187,13 +196,32 @@ func (s *Session) RunScript(ctx context.Context, name string, mode Mode, timeout
 	return o, nil
 }
 
+// within runs one command under a limit and says which way it was lost.
+func (s *Session) within(ctx context.Context, what string, limit time.Duration, f func(context.Context) error) error {
+	bounded, cancel := s.bound(ctx, 0)
+	defer cancel()
+	err := wait.Call(bounded, s.waitFor(what, limit), f)
+	var late *wait.Error
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case bounded.Err() != nil:
+		return &Unknown{context.Cause(bounded)}
+	case errors.As(err, &late):
+		return &Unknown{err}
+	case errors.Is(err, ErrRefused):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrLost, err)
+}
+
 // BootTime returns when the guest was booted, by its own clock.
 func (s *Session) BootTime(ctx context.Context) (time.Time, error) {
-	ctx, cancel := s.bound(ctx, 0)
+	bounded, cancel := s.bound(ctx, 0)
 	defer cancel()
 	r, script := bootTimeRequest()
-	p, err := s.ask(ctx, r, script, 64<<10)
-	if err != nil {
+	p, err := s.ask(bounded, r, script, 64<<10)
+	if err = because(ctx, bounded, err); err != nil {
 		return time.Time{}, fmt.Errorf("asking for the boot time: %w", err)
 	}
 	t, err := time.Parse(time.RFC3339Nano, string(lastLine(p.stdout)))
@@ -230,7 +258,7 @@ func (s *Session) WaitReady(ctx context.Context, deadline time.Duration) error {
 		}
 		return o.State == Present, o.Message, nil
 	})
-	if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrRefused) && !errors.Is(err, context.Canceled) {
+	if err != nil && !final(err) {
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
 	return err
@@ -250,10 +278,32 @@ func refusal(err error) error {
 	return nil
 }
 
-// until waits with the session's liveness sign.
+// final says that err is the whole story of a wait, whatever was waited for.
+func final(err error) bool {
+	return errors.Is(err, ErrGone) || errors.Is(err, ErrRefused) || errors.Is(err, ErrResetLoop) || errors.Is(err, context.Canceled)
+}
+
+// until waits with the session's liveness sign, and not for a machine that is
+// off or is reset over and over.
 func (s *Session) until(ctx context.Context, what string, deadline time.Duration, check wait.Check) error {
-	ctx, cancel := s.bound(ctx, 0)
+	bounded, cancel := s.bound(ctx, 0)
 	defer cancel()
-	return wait.Until(ctx, wait.Options{What: what, Deadline: deadline, Interval: s.o.Interval,
-		Liveness: s.o.Liveness, LivenessName: "the machine", Stall: s.o.QuietLimit}, check)
+	loops := s.resetLoop()
+	err := wait.Until(bounded, s.waitFor(what, deadline), func(ctx context.Context) (bool, string, error) {
+		done, evidence, err := check(ctx)
+		if !done && err == nil {
+			err = loops()
+		}
+		return done, evidence, err
+	})
+	var e *wait.Error
+	if errors.As(err, &e) && ctx.Err() == nil && bounded.Err() != nil {
+		e.Err = context.Cause(bounded)
+	}
+	return err
+}
+
+func (s *Session) waitFor(what string, deadline time.Duration) wait.Options {
+	return wait.Options{What: what, Deadline: deadline, Interval: s.o.Interval,
+		Liveness: s.o.Liveness, LivenessName: "the machine", Stall: s.o.QuietLimit}
 }

@@ -107,7 +107,7 @@ func TestRunScriptTimeout(t *testing.T) {
 		began := time.Now()
 		_, err := open(t, g, nil).RunScript(t.Context(), "20-hangs", guest.Set, 10*time.Minute)
 		var u *guest.Unknown
-		if !errors.As(err, &u) || time.Since(began) != 10*time.Minute || !strings.Contains(err.Error(), "no end within 10m0s") {
+		if !errors.As(err, &u) || time.Since(began) != 10*time.Minute || !strings.Contains(err.Error(), "limit 10m0s") {
 			t.Errorf("error %v after %v", err, time.Since(began))
 		}
 		time.Sleep(time.Hour) // until the script has ended too
@@ -156,6 +156,10 @@ func TestReboot(t *testing.T) {
 			time.AfterFunc(time.Minute, func() { close(gone) })
 			o.Gone = gone
 		}, guest.ErrGone, "", time.Minute},
+		"reset again and again": {func(g *fake.Guest) { g.DownDials = 1 << 20 }, func(_ *fake.Guest, o *guest.Options) {
+			began := time.Now()
+			o.Resets = func() int { return int(time.Since(began) / (20 * time.Second)) }
+		}, guest.ErrResetLoop, "11 times meanwhile", 4 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,6 +179,9 @@ func TestReboot(t *testing.T) {
 					}
 				} else if err == nil || !strings.Contains(err.Error(), c.text) || (c.err != nil && !errors.Is(err, c.err)) {
 					t.Errorf("error %v, want %v with %q", err, c.err, c.text)
+				}
+				if errors.Is(err, context.Canceled) {
+					t.Errorf("%v passes for a cancellation by the user", err)
 				}
 				if both := errors.Is(err, guest.ErrNeverRebooted) && errors.Is(err, guest.ErrNotReady); both {
 					t.Errorf("error %v is both", err)
@@ -236,7 +243,7 @@ func TestOpen(t *testing.T) {
 				refused++
 				return nil, errors.New("connection refused")
 			}})
-		if err == nil || refused < 10 || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), "the machine was last seen at work 3s ago") {
+		if err == nil || refused < 10 || !strings.Contains(err.Error(), "connection refused") || !strings.Contains(err.Error(), "the machine was last seen at work 0s ago") {
 			t.Errorf("after %d dials: %v", refused, err)
 		}
 		g.Refuse = true

@@ -78,6 +78,13 @@ type Guest struct {
 	// Refuse makes every connection refuse the credentials, from the RefuseAt-th boot on.
 	Refuse   bool
 	RefuseAt int
+	// IgnoreShutdown makes shutdown.exe succeed without turning the guest off.
+	IgnoreShutdown bool
+	// Interfere, if set, is called before each request is carried out. It may
+	// write to standard output. An error is what the connection reports, and
+	// ErrAnswered that the request is answered; then nothing is carried out. To
+	// be silent it waits for ctx.
+	Interfere func(ctx context.Context, request string, stdout io.Writer) error
 	// Other runs what is no request of ours; without it: exit code 9009.
 	Other Handler
 
@@ -90,6 +97,7 @@ type Guest struct {
 	requests []string
 	off      chan struct{}
 	isOff    bool
+	clock    time.Duration
 }
 
 // New returns a guest that has just been booted for the first time.
@@ -109,8 +117,51 @@ func (g *Guest) Boots() int {
 
 // BootTime returns when the current boot was.
 func (g *Guest) BootTime() time.Time {
-	return time.Date(2026, 1, 1, 12, 0, 0, 123456700, time.UTC).Add(time.Duration(g.Boots()) * 10 * time.Minute)
+	return time.Date(2026, 1, 1, 12, 0, 0, 123456700, time.UTC).Add(time.Duration(g.Boots())*10*time.Minute + g.clockSet())
 }
+
+// SetClock sets the guest's clock by d: Windows computes when it was booted from
+// the clock and the time since, so that answer changes as well.
+func (g *Guest) SetClock(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.clock += d
+}
+
+func (g *Guest) clockSet() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.clock
+}
+
+// Reboot reboots the guest though nobody asked for it.
+func (g *Guest) Reboot() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reboot()
+}
+
+// reboot begins another boot. The lock is held.
+func (g *Guest) reboot() {
+	g.boots++
+	g.down, g.busy = g.DownDials, g.BusyTests
+}
+
+// TurnOff turns the guest off though nobody asked for it.
+func (g *Guest) TurnOff() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.isOff {
+		g.isOff = true
+		close(g.off)
+	}
+}
+
+// ErrAnswered is for Interfere: what it wrote is all of the answer.
+var ErrAnswered = errors.New("answered")
+
+// ErrConnection is a broken connection, for Interfere.
+func ErrConnection() error { return &guest.Unknown{Err: errLost} }
 
 // Requests returns the requests so far: the first lines of bootstraps without
 // "# wbox: ", and other command lines as they were.
@@ -149,6 +200,22 @@ type losing struct {
 }
 
 func (l *losing) Run(ctx context.Context, cmd guest.Command) (int, error) {
+	if f := l.g.Interfere; f != nil {
+		request, ours := decode(cmd.Line)
+		if !ours {
+			request = cmd.Line
+		}
+		stdout := cmd.Stdout
+		if stdout == nil {
+			stdout = io.Discard
+		}
+		switch err := f(ctx, request, stdout); {
+		case errors.Is(err, ErrAnswered):
+			return 0, nil
+		case err != nil:
+			return 0, err
+		}
+	}
 	exit, err := l.Conn.Run(ctx, cmd)
 	l.g.mu.Lock()
 	defer l.g.mu.Unlock()
@@ -202,9 +269,8 @@ func (g *Guest) shutdown(how string) int {
 	case g.ShutdownExit != 0:
 		return g.ShutdownExit
 	case strings.HasPrefix(how, "r") && !g.IgnoreReboot:
-		g.boots++
-		g.down, g.busy = g.DownDials, g.BusyTests
-	case strings.HasPrefix(how, "s") && !g.isOff:
+		g.reboot()
+	case strings.HasPrefix(how, "s") && !g.isOff && !g.IgnoreShutdown:
 		g.isOff = true
 		close(g.off)
 	}

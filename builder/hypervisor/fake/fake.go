@@ -25,6 +25,9 @@ type Driver struct {
 	Features hypervisor.Features
 	// ProbeErr, if set, is what Probe and Start fail with.
 	ProbeErr error
+	// NoPorts makes forwarded ports lead nowhere: nothing listens on this host, as
+	// is needed where a test's clock is not the real one (testing/synctest).
+	NoPorts bool
 	// StartErr, if set, may refuse to start a machine.
 	StartErr func(hypervisor.Config) error
 
@@ -74,7 +77,7 @@ func (d *Driver) Start(ctx context.Context, cfg hypervisor.Config) (hypervisor.M
 			return nil, err
 		}
 	}
-	m, err := newMachine(cfg)
+	m, err := newMachine(cfg, d.NoPorts)
 	if err != nil {
 		return nil, err
 	}

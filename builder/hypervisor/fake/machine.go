@@ -40,7 +40,7 @@ type bootState struct {
 	clients []net.Conn
 }
 
-func newMachine(cfg hypervisor.Config) (*Machine, error) {
+func newMachine(cfg hypervisor.Config, noPorts bool) (*Machine, error) {
 	m := &Machine{
 		Config:    cfg,
 		listeners: make(map[string]net.Listener),
@@ -49,6 +49,10 @@ func newMachine(cfg hypervisor.Config) (*Machine, error) {
 		boot:      newBoot(func() {}),
 	}
 	for _, f := range cfg.Forwards {
+		if noPorts {
+			m.listeners[f.Name] = nowhere{}
+			continue
+		}
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
 			m.end(nil)
@@ -85,6 +89,13 @@ func (m *Machine) live(boot Boot) {
 		}
 	}
 }
+
+// nowhere is a port that nobody listens on.
+type nowhere struct{}
+
+func (nowhere) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (nowhere) Close() error              { return nil }
+func (nowhere) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 // accept hands connections to what the guest serves; where it serves nothing
 // they are closed at once, as a user-mode network does.
