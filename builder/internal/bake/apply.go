@@ -73,10 +73,12 @@ func (r *Running) round(ctx context.Context, scripts []Script, applied []Applied
 	return reboot, strings.Join(absent, "; "), nil
 }
 
-// Prove runs scripts in test mode only; each state must be there.
+// Prove runs scripts in test mode only; each state must be there. A guest that
+// reboots by itself meanwhile proves nothing.
 func (r *Running) Prove(ctx context.Context, scripts []Script) ([]Applied, error) {
 	var out []Applied
 	var missing []error
+	r.strict = true
 	for _, s := range scripts {
 		o, err := r.run(ctx, s.Name, guest.Test)
 		if err != nil {
@@ -93,9 +95,9 @@ func (r *Running) Prove(ctx context.Context, scripts []Script) ([]Applied, error
 	return out, nil
 }
 
-// Set runs one script in set mode, once.
+// Set runs one script in set mode, once, whatever happens.
 func (r *Running) Set(ctx context.Context, s Script) error {
-	if _, err := r.run(ctx, s.Name, guest.Set); err != nil {
+	if _, err := r.runOnce(ctx, s.Name, guest.Set); err != nil {
 		return r.explain(ctx, err)
 	}
 	return nil
@@ -104,20 +106,11 @@ func (r *Running) Set(ctx context.Context, s Script) error {
 // Reboot reboots the guest and proves it.
 func (r *Running) Reboot(ctx context.Context) error {
 	r.work.Progress("rebooting")
-	if err := r.Session.Reboot(ctx, r.host.deadline(rebootDeadline)); err != nil {
+	if err := r.Session.Reboot(ctx, r.host.deadline(r.host.limits().Reboot)); err != nil {
 		return r.explain(ctx, fmt.Errorf("rebooting: %w", err))
 	}
 	r.boots++
 	return nil
-}
-
-func (r *Running) run(ctx context.Context, name string, mode guest.Mode) (guest.Outcome, error) {
-	verb := "testing"
-	if mode == guest.Set {
-		verb = "running"
-	}
-	r.work.Progress("%s %s", verb, name)
-	return r.Session.RunScript(ctx, name, mode, r.host.deadline(scriptDeadline))
 }
 
 func executedBy(o guest.Outcome) string {

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/disk"
-	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/guest"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
+	"github.com/wbox-dev/wbox/builder/internal/wait"
 	"github.com/wbox-dev/wbox/builder/stage"
 )
 
@@ -39,24 +39,12 @@ type Host struct {
 	Dial        Dialer
 	Disk        *disk.Tool    // what makes the overlays
 	Poll        time.Duration // between two looks of a wait; 0 = the guest package's default
+	Limits      Limits        // Optional: other deadlines
 }
 
 // Dialer opens a connection to a guest's WinRM port. tls says which of the two
 // it is; with it, only the certificate of access is taken.
 type Dialer func(ctx context.Context, to netip.AddrPort, access guest.Access, tls bool) (guest.Conn, error)
-
-// InstallDeadline and the others are deadlines of waits, before Patience. Windows Setup on a slow disk takes
-// half an hour; a reboot after a feature's installation up to twenty minutes.
-const (
-	InstallDeadline = 90 * time.Minute
-	bootDeadline    = 15 * time.Minute
-	rebootDeadline  = 30 * time.Minute
-	scriptDeadline  = 30 * time.Minute
-	stopDeadline    = 10 * time.Minute
-	quietLimit      = 10 * time.Minute // a machine that shows no sign of life for so long is given up
-)
-
-func (h Host) deadline(d time.Duration) time.Duration { return d * time.Duration(max(1, h.Patience)) }
 
 // Boot is one start of a machine within a stage.
 type Boot struct {
@@ -89,6 +77,9 @@ type Running struct {
 	boots   int
 	closers []io.Closer
 	boot    Boot
+	signs   signs
+	lost    int  // how often the guest was lost and came back
+	strict  bool // a reboot that nobody asked for is a failure
 }
 
 // Start boots a machine and waits until its guest is up and quiet. The caller
@@ -109,12 +100,13 @@ func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err
 		Name: b.Name, Dir: dir, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, Firmware: hypervisor.UEFI,
 		Disk: b.Disk, Media: b.Media, BootMedia: b.BootMedia, Accelerator: h.Accelerator,
 		Forwards:  []hypervisor.Forward{{Name: portHTTPS, GuestPort: 5986}, {Name: portHTTP, GuestPort: 5985}},
-		SerialLog: filepath.Join(w.RunDir, "serial.log"),
+		SerialLog: filepath.Join(w.RunDir, serialFile),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the machine: %w", err)
 	}
 	r.closers = append(r.closers, closerFunc(r.machine.Kill))
+	r.watch()
 	if b.PressEnter {
 		stopKeys := r.pressEnter(ctx)
 		defer stopKeys()
@@ -124,27 +116,27 @@ func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err
 
 // connect waits for the first contact and then for readiness.
 func (r *Running) connect(ctx context.Context) error {
-	transcript, err := os.OpenFile(filepath.Join(r.work.RunDir, "transcript.txt"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	transcript, err := os.OpenFile(filepath.Join(r.work.RunDir, transcriptFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	r.closers = append(r.closers, transcript)
 	wait := r.boot.FirstWait
 	if wait == 0 {
-		wait = bootDeadline
+		wait = r.host.limits().Boot
 	}
 	r.work.Progress("waiting for the guest")
 	r.Session, err = guest.Open(ctx, guest.Options{
 		Dial: r.dial, Transcript: transcript, Liveness: r.machine.Activity, Gone: r.machine.Done(),
 		Interval: r.host.Poll, Resets: r.machine.Resets, Secrets: r.boot.secrets(),
-		Deadline: r.host.deadline(wait), QuietLimit: r.host.deadline(quietLimit),
+		Deadline: r.host.deadline(wait), QuietLimit: r.host.deadline(r.host.limits().Quiet),
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the guest: %w", err)
 	}
 	r.closers = append(r.closers, r.Session)
 	r.work.Progress("waiting until the guest is quiet")
-	return r.Session.WaitReady(ctx, r.host.deadline(bootDeadline))
+	return r.Session.WaitReady(ctx, r.host.deadline(r.host.limits().Boot))
 }
 
 func (r *Running) dial(ctx context.Context) (guest.Conn, error) {
@@ -193,20 +185,38 @@ func (r *Running) Stop(ctx context.Context) error {
 	if err := r.Session.Shutdown(ctx); err != nil {
 		return r.explain(ctx, fmt.Errorf("shutting down: %w", err))
 	}
+	again, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go r.insist(again)
 	return r.WaitOff(ctx)
+}
+
+// insist asks a guest that stays on to shut down, again and again: the request
+// may have been lost, or it has rebooted instead.
+func (r *Running) insist(ctx context.Context) {
+	tick := time.NewTicker(guest.AskAgain)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			r.Session.Shutdown(ctx) //nolint:errcheck // the machine tells whether it goes off
+		}
+	}
 }
 
 // WaitOff waits until the guest has turned its machine off by itself.
 func (r *Running) WaitOff(ctx context.Context) error {
-	wait, cancel := context.WithTimeoutCause(ctx, r.host.deadline(stopDeadline),
-		fmt.Errorf("the guest did not turn off within %s", r.host.deadline(stopDeadline)))
-	defer cancel()
-	select {
-	case <-r.machine.Done():
-		return r.machine.Err()
-	case <-wait.Done():
-		return r.explain(ctx, context.Cause(wait))
+	err := wait.Closed(ctx, wait.Options{What: "the guest to turn off", Deadline: r.host.deadline(r.host.limits().Stop),
+		Interval: r.host.Poll, Liveness: r.machine.Activity, LivenessName: "the machine"}, r.machine.Done())
+	if err == nil {
+		err = r.machine.Err()
 	}
+	if err != nil {
+		return r.explain(ctx, err)
+	}
+	return nil
 }
 
 // Close ends the machine, whatever it does, and lets go of everything.
@@ -217,39 +227,6 @@ func (r *Running) Close() error {
 	}
 	r.closers = nil
 	return errors.Join(errs...)
-}
-
-// explain makes a guest's failure say where to look, and keeps a screenshot
-// and the guest's logs, unless ctx ends meanwhile. A cancelled build explains itself.
-func (r *Running) explain(ctx context.Context, err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	if s, ok := r.machine.(hypervisor.Screenshotter); ok && !off(r.machine) {
-		s.Screenshot(ctx, filepath.Join(r.work.RunDir, "screen.png")) //nolint:errcheck // the picture is a help, the error is what counts
-	}
-	if r.Session != nil && !off(r.machine) {
-		r.Session.CollectLogs(ctx, filepath.Join(r.work.RunDir, "guest-logs")) //nolint:errcheck // as above
-	}
-	var p *fault.Problem
-	if errors.As(err, &p) {
-		return err
-	}
-	return &fault.Problem{Class: fault.Guest, Err: err, Fix: "see the transcript, serial log and screenshot in " + r.work.RunDir}
-}
-
-func off(m hypervisor.Machine) bool {
-	if m == nil {
-		return true
-	}
-	select {
-	case <-m.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 type closerFunc func() error
