@@ -26,7 +26,7 @@ var rows = [][]string{
 	{"builder/internal/bake", "builder/media"}, // a medium is told apart by builder/iso
 	{"builder/kube", "builder/hypervisor", "builder/guest", "builder/iso", "builder/disk", "builder/box", "builder/answerfile",
 		"builder/network", "builder/publish", "builder/schedule", "images"},
-	{"builder/internal/engine", "builder/internal/fetch", "builder/internal/gosource"},
+	{"builder/internal/engine", "builder/internal/fetch", "builder/internal/gosource", "builder/internal/wine"},
 	{"builder/internal/cas"},
 	{"builder/lock", "builder/licence", "builder/quirks", "builder/stage", "builder/internal/exec",
 		"builder/internal/wait", "builder/internal/atomicfile", "builder/internal/golden", "builder/internal/capacity"},

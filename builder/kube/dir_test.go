@@ -83,12 +83,9 @@ func TestDirVersion(t *testing.T) {
 		"wrong file":             {file: "<html>", says: "holds no version"},
 		"neither, nor a program": {says: "--k8s-version v1.37.2"},
 	}
-	t.Setenv("PATH", "") // no wine
+	t.Setenv("PATH", "") // no wine; one outside of PATH is not asked without a cache folder
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := findWine(); err == nil && tt.says != "" && tt.opt == "" && tt.file == "" {
-				t.Skip("there is a wine outside of PATH")
-			}
 			file := filepath.Join(dir, "version")
 			os.Remove(file)
 			if tt.file != "" {

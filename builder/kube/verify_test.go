@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/wine"
 	"github.com/wbox-dev/wbox/builder/kube/kubetest"
 )
 
@@ -87,7 +88,7 @@ func TestVerify(t *testing.T) {
 
 // processPrngProgram is a valid Windows program that is not from Go.
 func processPrngProgram() []byte {
-	data := processPrngDLL()
+	data := wine.PrngDLL()
 	data[64+4+19] &^= 0x20 // a program, not a library
 	return data
 }

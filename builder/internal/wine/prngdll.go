@@ -1,4 +1,4 @@
-package kube
+package wine
 
 import (
 	"bytes"
@@ -6,10 +6,10 @@ import (
 	"encoding/binary"
 )
 
-// processPrngDLL returns a bcryptprimitives.dll with the one function that the
+// PrngDLL returns a bcryptprimitives.dll with the one function that the
 // Go runtime wants of it, ProcessPrng, which fills a buffer with random bytes.
 // It serves runs under wine only and never enters a box.
-func processPrngDLL() []byte {
+func PrngDLL() []byte {
 	const (
 		align   = 0x200  // of the file
 		page    = 0x1000 // of the memory
