@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -132,7 +133,7 @@ func (d *document) rebase(file string) {
 func (d *document) rebaseField(dir string, f Field) {
 	rebased := func(text string) string {
 		switch {
-		case text == "", filepath.IsAbs(text), strings.Contains(text, "://"):
+		case text == "", rooted(text), strings.Contains(text, "://"):
 		case f.path == "maybe" && !kube.IsPath(text, dir):
 		default:
 			return relative(dir, text, f.path == "maybe")
@@ -155,6 +156,10 @@ func (d *document) rebaseField(dir string, f Field) {
 		}
 	}
 }
+
+// rooted says whether a path means the same from every folder of a disk. On
+// Windows \bin is not absolute, since it lacks the disk, and not relative either.
+func rooted(path string) bool { return filepath.IsAbs(path) || os.IsPathSeparator(path[0]) }
 
 // relative joins a path to a folder. Where not everything is a path, the result
 // can be told from what is none.
