@@ -167,7 +167,7 @@ func (d *download) requestError(ctx context.Context, err error) error {
 		return d.problem(fault.Network, "its host is not known here", "check the network, the name and the proxy (HTTPS_PROXY)", dns)
 	case errors.As(err, &op) && op.Op == "proxyconnect":
 		return d.problem(fault.Network, "the proxy can't be reached or refuses", "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", op.Err)
-	case errors.Is(err, syscall.ECONNREFUSED) && d.fetched == 0: // in the middle of a download the server may be starting again
+	case isRefused(err) && d.fetched == 0: // in the middle of a download the server may be starting again
 		return d.problem(fault.Network, "nothing answers at its address", "check the URL and the network", err)
 	case err.Error() == http.StatusText(http.StatusProxyAuthRequired):
 		return d.proxyProblem(nil)
