@@ -86,6 +86,7 @@ func TestSweepSparesWhatIsHeld(t *testing.T) {
 	if err != nil || lock == nil {
 		t.Fatal(lock, err)
 	}
+	defer lock.Unlock()
 	if err := s.Sweep(); err != nil {
 		t.Fatal(err)
 	}

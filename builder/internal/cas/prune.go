@@ -308,9 +308,9 @@ func (s *Store) discard(key string) error {
 }
 
 func (p *pruning) removeRun(c *candidate, dry bool) (bool, error) {
+	var l *Lock
 	if _, err := os.Stat(p.usePath(c.Name)); err == nil {
-		l, err := p.TryLock(c.Name + useSuffix)
-		if err != nil || l == nil {
+		if l, err = p.TryLock(c.Name + useSuffix); err != nil || l == nil {
 			return false, err
 		}
 		defer l.Unlock()
@@ -321,7 +321,10 @@ func (p *pruning) removeRun(c *candidate, dry bool) (bool, error) {
 	if err := os.RemoveAll(filepath.Join(p.root, "runs", c.Name)); err != nil {
 		return false, fmt.Errorf("removing a run's folder: %w", err)
 	}
-	os.Remove(p.usePath(c.Name)) //nolint:errcheck // an empty file; a run's name never comes again
+	if l != nil {
+		l.Unlock() // Windows removes no file that is open; a run's name never comes again
+	}
+	os.Remove(p.usePath(c.Name)) //nolint:errcheck // an empty file
 	return true, nil
 }
 
