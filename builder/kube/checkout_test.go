@@ -190,6 +190,7 @@ func TestCheckoutRefuses(t *testing.T) {
 
 // A tree without a repository says its commit where git archive wrote it.
 func TestCheckoutOfAnArchive(t *testing.T) {
+	needTools(t, "go")
 	dir := t.TempDir()
 	if err := kubetest.Tree(dir); err != nil {
 		t.Fatal(err)

@@ -21,14 +21,19 @@ import (
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
-// gitRepo makes the fixture's repository, away from the user's own settings.
-func gitRepo(t *testing.T) (string, kubetest.Commits) {
+func needTools(t *testing.T, tools ...string) {
 	t.Helper()
-	for _, tool := range []string{"git", "go"} {
+	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs %s", tool)
 		}
 	}
+}
+
+// gitRepo makes the fixture's repository, away from the user's own settings.
+func gitRepo(t *testing.T) (string, kubetest.Commits) {
+	t.Helper()
+	needTools(t, "git", "go")
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	t.Setenv("SOURCE_DATE_EPOCH", "")

@@ -26,6 +26,7 @@ func asked(t *testing.T) (string, *atomic.Int64) {
 }
 
 func TestOfflineAsksNobody(t *testing.T) {
+	needTools(t, "git", "go")
 	server, n := asked(t)
 	t.Setenv("GOPROXY", server)
 	t.Setenv("GOMODCACHE", t.TempDir())
