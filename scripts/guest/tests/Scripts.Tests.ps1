@@ -131,6 +131,61 @@ Describe '30-install-runtime' -Skip:$skip {
     }
 }
 
+Describe '32-preload-images' -Skip:$skip {
+    BeforeAll {
+        . "$PSScriptRoot/Guest.ps1"
+        New-DriveC (Join-Path $TestDrive 'c')
+        . "$guestFolder/32-preload-images.ps1"
+        New-WboxFolder 'C:\Program Files\containerd', 'C:\seed\payload\images'
+        Set-Content -LiteralPath 'C:\Program Files\containerd\ctr.exe', 'C:\seed\payload\images\pause.tar', 'C:\seed\payload\images\node.tar' -Value 'x'
+        $pause = @{ name = 'registry.k8s.io/pause:3.10.2'; digest = "sha256:$('a' * 64)"; file = 'pause.tar' }
+        $node = @{ name = 'docker.io/calico/node:v3.32.0'; digest = "sha256:$('b' * 64)"; file = 'node.tar' }
+        $context = New-Context @{ images = @($pause, $node); pinned = @($pause.name) }
+        # What ctr prints, and what it is asked for.
+        Mock Invoke-WboxProgram {
+            $line = $ArgumentList -join ' '
+            $script:asked += $line
+            if ($line -like '*images import*pause.tar') { $script:there[$pause.name] = $pause.digest }
+            if ($line -like '*images import*node.tar') { $script:there[$node.name] = $node.digest }
+            if ($line -like '*images label*') { $script:labels = ',io.cri-containerd.pinned=pinned' }
+            $output = "REF                          TYPE                                     DIGEST  SIZE  PLATFORMS     LABELS`n"
+            foreach ($name in $script:there.Keys) { $output += "$name application/vnd.oci.image.manifest.v1+json $($script:there[$name]) 1.2 MiB windows/amd64 io.cri-containerd.image=managed$($script:labels)`n" }
+            [pscustomobject]@{ ExitCode = 0; Output = $output; Error = '' }
+        }
+    }
+    BeforeEach { $script:asked = @(); $script:there = @{}; $script:labels = '' }
+    It 'says what is missing, imports it and is content' {
+        (Test-State $context).Message | Should -BeExactly "there is no image $($pause.name); there is no image $($node.name)"
+        Set-State $context
+        @($script:asked | Where-Object { $_ -like '--namespace k8s.io images import*' }) | Should -HaveCount 2
+        $r = Test-State $context
+        $r.Message | Should -BeExactly ''
+        $r.Facts.images[0] | Should -BeExactly "$($pause.name) $($pause.digest)"
+    }
+    It 'imports only what is not there with its digest, without unpacking on request' {
+        $script:there[$pause.name] = $pause.digest
+        $script:there[$node.name] = "sha256:$('c' * 64)"
+        (Test-State $context).Message | Should -BeExactly "the image $($pause.name) is not pinned; the image $($node.name) is sha256:$('c' * 64), not $($node.digest)"
+        Set-State (New-Context @{ images = @($pause, $node); unpack = $false })
+        @($script:asked | Where-Object { $_ -like '*import*' }) | Should -BeLike '*images import --no-unpack C:?seed?payload?images?node.tar'
+    }
+    It 'has nothing to do without images' {
+        (Test-State (New-Context)).State | Should -Be 'present'
+        Set-State (New-Context)
+        $script:asked | Should -HaveCount 0
+    }
+    It 'fails for an archive that is not there, or lies elsewhere' {
+        $lost = $node.Clone(); $lost.file = 'lost.tar'
+        { Set-State (New-Context @{ images = @($lost) }) } | Should -Throw '*lost.tar*'
+        $lost.file = '..\..\x.tar'
+        { Set-State (New-Context @{ images = @($lost) }) } | Should -Throw '*is none*'
+    }
+    It 'fails where containerd does not answer' {
+        Mock Wait-Wbox { $false }
+        { Set-State $context } | Should -Throw '*does not answer*'
+    }
+}
+
 Describe '40-prepare-cni' -Skip:$skip {
     BeforeAll {
         . "$PSScriptRoot/Guest.ps1"

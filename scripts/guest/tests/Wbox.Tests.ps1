@@ -16,8 +16,10 @@ Describe 'Wbox.psm1' -Skip:$skip {
         @{ list = @('binPath=', 'C:\k\a.exe b'); line = 'binPath= "C:\k\a.exe b"' }
     ) { ConvertTo-WboxCommandLine $list | Should -BeExactly $line }
 
+    # Here Start-Process reads a program's output beside waiting for its end, where Windows hands it the file:
+    # a program that ends at once may be overtaken.
     It 'runs a program and returns what it said' {
-        $r = Invoke-WboxProgram -Path '/bin/sh' -ArgumentList '-c', 'echo out; echo err >&2; exit 3' -AcceptExitCode 0, 3
+        $r = Invoke-WboxProgram -Path '/bin/sh' -ArgumentList '-c', 'echo out; echo err >&2; sleep 0.5; exit 3' -AcceptExitCode 0, 3
         $r.ExitCode | Should -Be 3
         $r.Output.Trim() | Should -Be 'out'
         $r.Error.Trim() | Should -Be 'err'
@@ -25,7 +27,7 @@ Describe 'Wbox.psm1' -Skip:$skip {
     }
 
     It 'names program, arguments, exit code and last words of a program that failed' {
-        { Invoke-WboxProgram -Path '/bin/sh' -ArgumentList '-c', 'echo no such thing >&2; exit 5' } |
+        { Invoke-WboxProgram -Path '/bin/sh' -ArgumentList '-c', 'echo no such thing >&2; sleep 0.5; exit 5' } |
             Should -Throw '*/bin/sh -c *exit code 5: no such thing'
     }
 
