@@ -190,7 +190,7 @@ func (s *bucketSource) stepBack(ctx context.Context, w *web, version string, lac
 func (s *bucketSource) incomplete(ctx context.Context, w *web, version string, lacks []string) error {
 	p := &fault.Problem{Class: fault.Input, Field: field, Value: s.text, Why: version + " is not complete at " + s.base(version) + ": it lacks " + strings.Join(lacks, ", "),
 		Fix: "try again later, or give another version"}
-	if len(lacks) == len(targetsOf(Programs(), s.opts.Linux)) {
+	if len(lacks) == len(s.opts.targets(Programs())) {
 		p.Why = version + " is not published at " + s.base(version)
 	}
 	if s.kind == release {

@@ -96,7 +96,7 @@ func TestBucketStepsBack(t *testing.T) {
 	}
 	// The archive has them.
 	src, ref, err := resolveText(t, "ci/latest", opts, report.Discard)
-	if err != nil || ref.Version != ciNew || ref.Inputs[archiveOf(windows)] == "" || ref.Inputs["kubelet.exe"] != "" || ref.Inputs["kube-proxy.exe"] == "" {
+	if err != nil || ref.Version != ciNew || ref.Inputs[(Options{}).archiveOf(windows)] == "" || ref.Inputs["kubelet.exe"] != "" || ref.Inputs["kube-proxy.exe"] == "" {
 		t.Fatalf("got %+v, %v", ref, err)
 	}
 	bits, err := src.Fetch(t.Context(), ref, t.TempDir(), t.TempDir(), report.Discard)
@@ -104,7 +104,7 @@ func TestBucketStepsBack(t *testing.T) {
 		t.Errorf("got %+v, %v", bits, err)
 	}
 	// It doesn't.
-	if err := os.Remove(b.Path("ci/" + ciNew + "/" + archiveOf(windows))); err != nil {
+	if err := os.Remove(b.Path("ci/" + ciNew + "/" + (Options{}).archiveOf(windows))); err != nil {
 		t.Fatal(err)
 	}
 	rec := &recorder{}

@@ -27,7 +27,7 @@ func (s *bucketSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, 
 	if err != nil {
 		return Bits{}, err
 	}
-	targets := targetsOf(Programs(), s.opts.Linux)
+	targets := s.opts.targets(Programs())
 	found := make([]Binary, len(targets))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(3)
@@ -54,22 +54,22 @@ func (s *bucketSource) fetchOne(ctx context.Context, w *web, ref Ref, t target, 
 	}
 	name := t.file()
 	if archive {
-		name = archiveOf(t.goos)
+		name = s.opts.archiveOf(t.goos)
 	}
 	path, err := w.file(ctx, from, name, ref.Inputs)
 	if err != nil {
 		return Binary{}, err
 	}
 	if archive {
-		from += ", " + memberOf(t)
-		err = extract(ctx, path, memberOf(t), to)
+		from += ", " + s.opts.memberOf(t)
+		err = extract(ctx, path, s.opts.memberOf(t), to)
 	} else {
 		err = gosource.CopyFile(path, to)
 	}
 	if err != nil {
 		return Binary{}, err
 	}
-	want := Expect{Name: t.program, GOOS: t.goos, From: from}
+	want := Expect{Name: t.program, GOOS: t.goos, GOARCH: t.goarch, From: from}
 	if t.program != KubeLogRunner { // it has no version to be stamped with
 		want.Standalone = ref.Version
 	}
@@ -85,14 +85,19 @@ func (s *bucketSource) origin(ref Ref, t target) (from string, archive bool) {
 	switch {
 	case has(t.file()):
 		return s.fileURL(ref.Version, t), false
-	case has(archiveOf(t.goos)):
-		return s.base(ref.Version) + "/" + archiveOf(t.goos), true
+	case has(s.opts.archiveOf(t.goos)):
+		return s.base(ref.Version) + "/" + s.opts.archiveOf(t.goos), true
 	}
 	return "", false
 }
 
 // memberOf is the name of a program in its system's archive.
-func memberOf(t target) string { return "kubernetes/node/bin/" + t.file() }
+func (o Options) memberOf(t target) string {
+	if o.ControlPlane != "" {
+		return "kubernetes/server/bin/" + t.file()
+	}
+	return "kubernetes/node/bin/" + t.file()
+}
 
 // extract writes one member of a .tar.gz to a place that doesn't exist yet.
 func extract(ctx context.Context, archive, member, to string) error {

@@ -20,12 +20,18 @@ import (
 // maxStepsBack is how many older builds are looked at for a complete one.
 const maxStepsBack = 12
 
-// archiveOf is the archive that has a system's programs too.
-func archiveOf(goos string) string { return "kubernetes-node-" + goos + "-amd64.tar.gz" }
+// archiveOf is the archive that has a system's programs too. That of a node has
+// none of a control plane's.
+func (o Options) archiveOf(goos string) string {
+	if o.ControlPlane != "" {
+		return "kubernetes-server-" + goos + "-" + o.ControlPlane + ".tar.gz"
+	}
+	return "kubernetes-node-" + goos + "-amd64.tar.gz"
+}
 
 // fileURL is the address of a target's own file.
 func (s *bucketSource) fileURL(version string, t target) string {
-	return s.base(version) + "/bin/" + t.goos + "/amd64/" + t.file()
+	return s.base(version) + "/bin/" + t.goos + "/" + t.arch() + "/" + t.file()
 }
 
 // pin looks for the files of one version and for their checksums. What a
@@ -37,7 +43,7 @@ func (s *bucketSource) pin(ctx context.Context, w *web, version string) (ref Ref
 	missing := map[string][]string{} // by system
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(6)
-	for _, t := range targetsOf(Programs(), s.opts.Linux) {
+	for _, t := range s.opts.targets(Programs()) {
 		g.Go(func() error {
 			sums, err := w.published(gctx, s.fileURL(version, t))
 			mu.Lock()
@@ -55,12 +61,12 @@ func (s *bucketSource) pin(ctx context.Context, w *web, version string) (ref Ref
 		return Ref{}, nil, err
 	}
 	for goos, files := range missing {
-		sums, err := w.published(ctx, s.base(version)+"/"+archiveOf(goos))
+		sums, err := w.published(ctx, s.base(version)+"/"+s.opts.archiveOf(goos))
 		if err != nil {
 			return Ref{}, nil, err
 		}
 		for algorithm, sum := range sums {
-			ref.Inputs[inputName(archiveOf(goos), algorithm)] = algorithm + ":" + sum
+			ref.Inputs[inputName(s.opts.archiveOf(goos), algorithm)] = algorithm + ":" + sum
 		}
 		if len(sums) == 0 {
 			lacks = append(lacks, files...)

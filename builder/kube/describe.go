@@ -74,15 +74,15 @@ func compiled(targets []target, ref Ref, from string) []Origin {
 }
 
 func (s *moduleSource) origins(ref Ref) []Origin {
-	return compiled(targetsOf(s.programs, s.opts.Linux), ref, mainModule+"@"+ref.Version)
+	return compiled(s.opts.targets(s.programs), ref, mainModule+"@"+ref.Version)
 }
 
 func (s *gitSource) origins(ref Ref) []Origin {
-	return compiled(targetsOf(Programs(), s.opts.Linux), ref, gosource.WithoutPassword(s.remote)+" at "+ref.Commit)
+	return compiled(s.opts.targets(Programs()), ref, gosource.WithoutPassword(s.remote)+" at "+ref.Commit)
 }
 
 func (c *checkoutSource) origins(ref Ref) []Origin {
-	return compiled(targetsOf(Programs(), c.opts.Linux), ref, c.path)
+	return compiled(c.opts.targets(Programs()), ref, c.path)
 }
 
 func (d *dirSource) origins(ref Ref) []Origin { return filesIn(d.path+"/", ref) }
@@ -95,7 +95,7 @@ func filesIn(place string, ref Ref) []Origin {
 	for _, p := range Programs() {
 		o := Origin{File: p + ".exe", From: place + p + ".exe", Digest: ref.Inputs[p+".exe"]}
 		if o.Digest == "" && ref.Base != nil {
-			o = compiled([]target{{p, windows}}, *ref.Base, mainModule+"@"+ref.Base.Version)[0]
+			o = compiled([]target{{program: p, goos: windows}}, *ref.Base, mainModule+"@"+ref.Base.Version)[0]
 		}
 		out = append(out, o)
 	}
@@ -104,11 +104,11 @@ func filesIn(place string, ref Ref) []Origin {
 
 func (s *bucketSource) origins(ref Ref) []Origin {
 	var out []Origin
-	for _, t := range targetsOf(Programs(), s.opts.Linux) {
+	for _, t := range s.opts.targets(Programs()) {
 		from, archive := s.origin(ref, t)
 		o := Origin{File: t.file(), From: from, Digest: ref.Inputs[t.file()]}
 		if archive {
-			o.From += ", " + memberOf(t)
+			o.From += ", " + s.opts.memberOf(t)
 		} else if o.Digest == "" {
 			o.Digest = ref.Inputs[inputName(t.file(), "sha512")]
 		}

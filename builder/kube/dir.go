@@ -35,7 +35,7 @@ func newDir(text string, opts Options) (Source, error) {
 	if isSourceTree(text) {
 		return &checkoutSource{path: text, opts: opts}, nil
 	}
-	if opts.Linux || opts.Debug {
+	if opts.Linux || opts.Debug || opts.ControlPlane != "" {
 		return nil, versionProblem(field, text, "holds programs that are ready: --linux and --debug need the source", "give a source tree, a git ref or a release")
 	}
 	return &dirSource{path: text, opts: opts}, nil

@@ -62,14 +62,18 @@ func buildFlags(ref Ref, tags string, debug bool) []string {
 // pinFlags adds the flags of a compile to a ref's inputs.
 func pinFlags(inputs map[string]string, ref Ref, tags string, opts Options) {
 	flags := buildFlags(ref, tags, opts.Debug)
-	inputs[buildInputName] = buildInput(flags, windows)
+	if opts.ControlPlane != "" {
+		inputs[buildInputName+"-linux"] = buildInput(flags, linux, opts.ControlPlane)
+		return
+	}
+	inputs[buildInputName] = buildInput(flags, windows, "amd64")
 	if opts.Linux {
-		inputs[buildInputName+"-linux"] = buildInput(flags, linux)
+		inputs[buildInputName+"-linux"] = buildInput(flags, linux, "amd64")
 	}
 }
 
 // buildInput is the digest under which flags enter a Ref's inputs.
-func buildInput(flags []string, goos string) string {
-	sum := sha256.Sum256([]byte(strings.Join(flags, "\x00") + "\x00" + goos + "/amd64 GOAMD64=v1 CGO_ENABLED=0"))
+func buildInput(flags []string, goos, goarch string) string {
+	sum := sha256.Sum256([]byte(strings.Join(flags, "\x00") + "\x00" + goos + "/" + goarch + " GOAMD64=v1 CGO_ENABLED=0"))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

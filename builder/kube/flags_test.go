@@ -30,7 +30,7 @@ func TestLdflags(t *testing.T) {
 // Everything that decides bytes must change the digest of the flags.
 func TestBuildInputTellsRefsApart(t *testing.T) {
 	base := Ref{Version: "v1.37.2", Commit: "abc", BuildDate: "2026-10-27T12:01:04Z", TreeState: "clean"}
-	seen, goos := map[string]string{}, windows
+	seen, goos, goarch := map[string]string{}, windows, "amd64"
 	for name, change := range map[string]func(*Ref) string{
 		"nothing": func(*Ref) string { return "a,b" },
 		"tags":    func(*Ref) string { return "a" },
@@ -40,11 +40,12 @@ func TestBuildInputTellsRefsApart(t *testing.T) {
 		"state":   func(r *Ref) string { r.TreeState = "dirty"; return "a,b" },
 		"debug":   func(*Ref) string { return "a,b" },
 		"linux":   func(*Ref) string { goos = linux; return "a,b" },
+		"arm":     func(*Ref) string { goos, goarch = linux, "arm64"; return "a,b" },
 	} {
 		ref := base
-		goos = windows
+		goos, goarch = windows, "amd64"
 		tags := change(&ref)
-		key := buildInput(buildFlags(ref, tags, name == "debug"), goos)
+		key := buildInput(buildFlags(ref, tags, name == "debug"), goos, goarch)
 		if other, ok := seen[key]; ok {
 			t.Errorf("%s and %s have the same digest", name, other)
 		}
@@ -79,4 +80,4 @@ func TestExpect(t *testing.T) {
 }
 
 // program is a Windows program as it is compiled.
-func program(name string) gosource.Program { return programsOf([]target{{name, windows}})[0] }
+func program(name string) gosource.Program { return programsOf([]target{{program: name, goos: windows}})[0] }

@@ -34,7 +34,8 @@ func Get(ctx context.Context, src Source, ref Ref, opts Options, dir string, sin
 		Schema int
 		Ref    Ref
 		Linux  bool
-	}{1, ref, opts.Linux})
+		Images string `json:",omitempty"` // a control plane's, for a processor
+	}{1, ref, opts.Linux, opts.ControlPlane})
 	if err != nil {
 		return Bits{}, false, fmt.Errorf("writing the key of the bits: %w", err)
 	}
@@ -149,7 +150,7 @@ func place(ctx context.Context, bits Bits, kept, dir string) error {
 // ourFiles are the names that Get writes.
 func ourFiles() []string {
 	files := []string{"version"}
-	for _, t := range targetsOf(Programs(), true) {
+	for _, t := range append(Options{Linux: true}.targets(Programs()), Options{ControlPlane: "amd64"}.targets(nil)...) {
 		files = append(files, t.file())
 	}
 	return files

@@ -160,7 +160,7 @@ func compileTree(ctx context.Context, ref Ref, root, from, dir, scratch string, 
 	if err := os.Mkdir(b.Out, 0o755); err != nil {
 		return Bits{}, fmt.Errorf("making a folder for the build: %w", err)
 	}
-	b.Root, b.Programs = root, programsOf(targetsOf(Programs(), opts.Linux))
+	b.Root, b.Programs = root, programsOf(opts.targets(Programs()))
 	b.Env = append(g.BuildEnv(os.Environ(), ref.Toolchain), gosource.TreeEnv(root, g)...)
 	t, err := readTree(root, ref.Version)
 	if err != nil {
@@ -182,7 +182,7 @@ func compileTree(ctx context.Context, ref Ref, root, from, dir, scratch string, 
 
 // expectOf is what every compiled program must prove.
 func expectOf(p gosource.Program, ref Ref) Expect {
-	return Expect{Name: p.Name, Packages: []string{p.Package}, GOOS: p.GOOS, Field: field, GoVersion: ref.Toolchain}
+	return Expect{Name: p.Name, Packages: []string{p.Package}, GOOS: p.GOOS, GOARCH: p.GOARCH, Field: field, GoVersion: ref.Toolchain}
 }
 
 // setFlags takes the build tags of the tree, if with them the flags are those

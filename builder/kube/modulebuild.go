@@ -27,7 +27,7 @@ func (s *moduleSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, 
 		return Bits{}, err
 	}
 	defer b.Close()
-	b.Root, b.Programs = filepath.Join(scratch, "module"), programsOf(targetsOf(s.programs, s.opts.Linux))
+	b.Root, b.Programs = filepath.Join(scratch, "module"), programsOf(s.opts.targets(s.programs))
 	b.Env = g.BuildEnv(os.Environ(), ref.Toolchain)
 	if err := s.prepare(ctx, b); err != nil {
 		return Bits{}, err

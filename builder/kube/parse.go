@@ -17,20 +17,21 @@ const field = "--k8s"
 
 // Options are the settings that come with a request.
 type Options struct {
-	Base       string        // --k8s-base: a release whose binaries fill what a folder lacks
-	Version    string        // --k8s-version: what the binaries in a folder are, where they don't say it
-	CacheDir   string        // a folder of ours that outlives the run (wine's files); empty: wine isn't used
-	Go         string        // the go command; empty: the one in PATH
-	Env        []string      // more environment for the go command, "KEY=value", such as "GOPROXY=off"
-	GitURL     string        // the repository of refs that name none; default DefaultGitURL
-	BaseURL    string        // where releases and CI builds are published; default DefaultBaseURL
-	Transport  http.RoundTripper // what downloads go through; nil: the environment's proxy
-	RetryPause time.Duration // the wait before a server is asked again; doubled each time; default 1 s
-	Prefer     string        // Prebuilt: take a plain release as it was published; default: compile it
-	Linux      bool          // also kubelet, kubeadm and kubectl for linux/amd64, of the same ref
-	Debug      bool          // compile without optimisation and with symbols, as the official DBG=1 does
-	Offline    bool          // the network must not be used: what is not on this machine is a Problem of class fault.Network that names it
-	Parallel   int           // packages compiled at once; 0: as many as the go command thinks right
+	Base         string            // --k8s-base: a release whose binaries fill what a folder lacks
+	Version      string            // --k8s-version: what the binaries in a folder are, where they don't say it
+	CacheDir     string            // a folder of ours that outlives the run (wine's files); empty: wine isn't used
+	Go           string            // the go command; empty: the one in PATH
+	Env          []string          // more environment for the go command, "KEY=value", such as "GOPROXY=off"
+	GitURL       string            // the repository of refs that name none; default DefaultGitURL
+	BaseURL      string            // where releases and CI builds are published; default DefaultBaseURL
+	Transport    http.RoundTripper // what downloads go through; nil: the environment's proxy
+	RetryPause   time.Duration     // the wait before a server is asked again; doubled each time; default 1 s
+	Prefer       string            // Prebuilt: take a plain release as it was published; default: compile it
+	Linux        bool              // also kubelet, kubeadm and kubectl for linux/amd64, of the same ref
+	ControlPlane string            // "amd64" or "arm64": instead of all others, the programs of a control plane's images, for linux on that processor
+	Debug        bool              // compile without optimisation and with symbols, as the official DBG=1 does
+	Offline      bool              // the network must not be used: what is not on this machine is a Problem of class fault.Network that names it
+	Parallel     int               // packages compiled at once; 0: as many as the go command thinks right
 }
 
 // accepted lists what --k8s takes; it ends every refusal of something that is

@@ -33,7 +33,7 @@ func newURL(text string, opts Options) (Source, error) {
 		return nil, versionProblem(field, fetch.Redact(text), "is no URL that can be read", fix)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, versionProblem(field, fetch.Redact(text), "is a URL of a kind that is not supported ("+u.Scheme+")", fix)
-	case opts.Linux || opts.Debug:
+	case opts.Linux || opts.Debug || opts.ControlPlane != "":
 		return nil, versionProblem(field, fetch.Redact(text), "holds programs that are ready: --linux and --debug need the source", "give a git ref or a release")
 	}
 	return &urlSource{text: strings.TrimRight(text, "/"), opts: opts}, nil
@@ -132,7 +132,7 @@ func (s *urlSource) folder(ctx context.Context, w *web, u url.URL, dir string) e
 		c.Path, c.RawPath = strings.TrimRight(u.Path, "/")+"/"+name, ""
 		return c.String()
 	}
-	for _, t := range targetsOf(Programs(), false) {
+	for _, t := range (Options{}).targets(Programs()) {
 		there, err := w.exists(ctx, at(t.file()))
 		if err != nil {
 			return err
@@ -161,8 +161,8 @@ func (s *urlSource) unpack(ctx context.Context, w *web, dir string) error {
 	if err := w.take(ctx, s.text, archive); err != nil {
 		return err
 	}
-	for _, t := range targetsOf(Programs(), false) {
-		err := extract(ctx, archive, memberOf(t), filepath.Join(dir, t.file()))
+	for _, t := range (Options{}).targets(Programs()) {
+		err := extract(ctx, archive, (Options{}).memberOf(t), filepath.Join(dir, t.file()))
 		if err != nil && (t.program == Kubelet || fault.ClassOf(err) != fault.Input) {
 			return err
 		}

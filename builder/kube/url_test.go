@@ -15,7 +15,7 @@ func TestURL(t *testing.T) {
 	b, opts := bucketServer(t)
 	folder := opts.BaseURL + "/release/v1.37.2/bin/windows/amd64"
 	opts.Version = "v1.37.2"
-	for name, text := range map[string]string{"folder": folder + "/", "archive": opts.BaseURL + "/release/v1.37.2/" + archiveOf(windows)} {
+	for name, text := range map[string]string{"folder": folder + "/", "archive": opts.BaseURL + "/release/v1.37.2/" + (Options{}).archiveOf(windows)} {
 		src, ref, err := resolveText(t, text, opts, report.Discard)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -22,6 +22,7 @@ type Program struct {
 	Name    string // such as "kubelet"
 	Package string // import path of its main package
 	GOOS    string // Windows or Linux
+	GOARCH  string // Optional: default "amd64". All programs for one system have the same
 }
 
 // File is the name of the program's file.
@@ -170,12 +171,22 @@ func buildGroups(packages []string, free int64, known bool) [][]string {
 	return groups
 }
 
+// archOf is the processor that the programs for one system are for.
+func (b *Build) archOf(goos string) string {
+	for _, p := range b.Programs {
+		if p.GOOS == goos && p.GOARCH != "" {
+			return p.GOARCH
+		}
+	}
+	return amd64
+}
+
 // run calls the go command in the build's folder, for one system, and logs
 // what it prints.
 func (b *Build) run(ctx context.Context, goos string, line func(string), args ...string) ([]byte, error) {
 	argv := append([]string{b.Go.path}, args...)
 	fmt.Fprintf(b.log, "$ %q\n", argv)
-	return Command{Argv: argv, Dir: b.Root, Env: append(slices.Clone(b.Env), "GOOS="+goos), Line: func(text string) {
+	return Command{Argv: argv, Dir: b.Root, Env: append(slices.Clone(b.Env), "GOOS="+goos, "GOARCH="+b.archOf(goos)), Line: func(text string) {
 		fmt.Fprintln(b.log, text)
 		line(text)
 	}}.Run(ctx)

@@ -21,7 +21,7 @@ func Identify(head []byte) string {
 	case bytes.HasPrefix(head, []byte("MZ")):
 		return WindowsProgram
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
-		return strings.Replace(LinuxProgram, ", amd64", elfMachine(head), 1)
+		return linuxProgramFor(elfMachine(head))
 	case hasAnyPrefix(string(head), "\xcf\xfa\xed\xfe", "\xfe\xed\xfa\xcf", "\xca\xfe\xba\xbe"):
 		return "a macOS program (Mach-O)"
 	case hasAnyPrefix(text, "<!doctype html", "<html"):
@@ -49,16 +49,25 @@ func hasAnyPrefix(s string, prefixes ...string) bool {
 	return false
 }
 
-// elfMachine returns ", amd64" or the like for a little-endian ELF header.
+// linuxProgramFor is what Identify says of an ELF file for a processor, "" for
+// one that it doesn't know.
+func linuxProgramFor(arch string) string {
+	if arch != "" {
+		arch = ", " + arch
+	}
+	return strings.Replace(LinuxProgram, ", amd64", arch, 1)
+}
+
+// elfMachine returns "amd64" or the like for a little-endian ELF header.
 func elfMachine(head []byte) string {
 	if len(head) < 20 || head[5] != 1 {
 		return ""
 	}
 	switch uint16(head[18]) | uint16(head[19])<<8 {
 	case 62:
-		return ", amd64"
+		return "amd64"
 	case 183:
-		return ", arm64"
+		return "arm64"
 	}
 	return ""
 }

@@ -30,7 +30,7 @@ func (r *recorder) messages(kind report.Kind) (out []string) {
 
 func TestWatcher(t *testing.T) {
 	rec := &recorder{}
-	w := newWatcher(rec, 5, []Program{{"kubelet", "k8s.io/kubernetes/cmd/kubelet", Windows}})
+	w := newWatcher(rec, 5, []Program{{Name: "kubelet", Package: "k8s.io/kubernetes/cmd/kubelet", GOOS: Windows}})
 	for _, line := range []string{
 		"go: downloading example.com/x v1.0.0",
 		"internal/abi",

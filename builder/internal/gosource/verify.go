@@ -28,6 +28,7 @@ type Expect struct {
 	Name        string   // the program, such as "kubelet"; required
 	Packages    []string // the main package must be one of them
 	GOOS        string   // "windows" (the default) or "linux"
+	GOARCH      string   // "amd64" (the default), or another that Linux programs are for
 	Field       string   // the flag that a refusal is about; required
 	From        string   // goes into the Binary; default: the path
 	GoVersion   string   // toolchain, such as "go1.26.10"
@@ -44,9 +45,19 @@ func (e Expect) goos() string {
 	return e.GOOS
 }
 
+func (e Expect) goarch() string {
+	if e.GOARCH == "" {
+		return amd64
+	}
+	return e.GOARCH
+}
+
 func (e Expect) file() string { return FileOf(e.Name, e.goos()) }
 
-// The systems that programs are built for, all of them on amd64.
+// amd64 is the processor of Windows nodes, and of everything that names no other.
+const amd64 = "amd64"
+
+// The systems that programs are built for.
 const (
 	Windows = "windows"
 	Linux   = "linux"
@@ -67,7 +78,7 @@ func FileOf(program, goos string) string {
 func Verify(path string, want Expect) (Binary, error) {
 	refuse := func(err error) error {
 		p := &fault.Problem{Class: fault.Input, Field: want.Field, Value: path, Why: "is refused", Err: err,
-			Fix: "give a " + want.file() + " that was built for " + want.goos() + "/amd64"}
+			Fix: "give a " + want.file() + " that was built for " + want.goos() + "/" + want.goarch()}
 		return p
 	}
 	f, err := OpenRegular(path)
@@ -106,7 +117,7 @@ func inspect(r io.ReaderAt, size int64, want Expect) error {
 	}
 	kind := Identify(head[:n])
 	switch {
-	case want.GOOS == Linux && kind == LinuxProgram:
+	case want.GOOS == Linux && kind == linuxProgramFor(want.goarch()):
 	case want.GOOS == Linux || kind != WindowsProgram:
 		return fmt.Errorf("it is %s", kind)
 	}
@@ -189,7 +200,7 @@ func inspectBuild(r io.ReaderAt, want Expect) error {
 		return fmt.Errorf("it is built from %s, not from %s", info.Path, want.Packages[0])
 	}
 	for _, s := range info.Settings {
-		if (s.Key == "GOOS" && s.Value != want.goos()) || (s.Key == "GOARCH" && s.Value != "amd64") {
+		if (s.Key == "GOOS" && s.Value != want.goos()) || (s.Key == "GOARCH" && s.Value != want.goarch()) {
 			return fmt.Errorf("it is built with %s=%s", s.Key, s.Value)
 		}
 	}

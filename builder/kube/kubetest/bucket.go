@@ -85,13 +85,26 @@ func (b *Bucket) Publish(ctx context.Context, kind, version string, linux bool) 
 		if err := pack(archive, files); err != nil {
 			return fmt.Errorf("packing an archive: %w", err)
 		}
-		for _, f := range append(files, archive) {
-			if err := writeSums(f); err != nil {
-				return fmt.Errorf("writing checksums: %w", err)
-			}
+		if err := writeSums(append(files, archive)...); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// PublishControlPlane builds the programs of a control plane's images and puts
+// them beside the others of a version, with checksums and without an archive.
+func (b *Bucket) PublishControlPlane(ctx context.Context, kind, version, goarch string) error {
+	dir := b.Path(kind + "/" + version + "/bin/linux/" + goarch)
+	programs := []string{"kube-apiserver", "kube-controller-manager", "kube-log-runner", "kube-proxy", "kube-scheduler"}
+	if err := Build(ctx, dir, Spec{Version: version, Programs: programs, GOOS: "linux", GOARCH: goarch}); err != nil {
+		return err
+	}
+	var files []string
+	for _, p := range programs {
+		files = append(files, filepath.Join(dir, p))
+	}
+	return writeSums(files...)
 }
 
 func (b *Bucket) put(object string, data []byte) error {
@@ -103,15 +116,20 @@ func (b *Bucket) put(object string, data []byte) error {
 
 // writeSums writes FILE.sha256 and FILE.sha512, as they are published: digits
 // and nothing else.
-func writeSums(file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
+func writeSums(files ...string) error {
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(file+".sha256", fmt.Appendf(nil, "%x", sha256.Sum256(data)), 0o644)
+		}
+		if err == nil {
+			err = os.WriteFile(file+".sha512", fmt.Appendf(nil, "%x", sha512.Sum512(data)), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("writing checksums: %w", err)
+		}
 	}
-	if err := os.WriteFile(file+".sha256", fmt.Appendf(nil, "%x", sha256.Sum256(data)), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(file+".sha512", fmt.Appendf(nil, "%x", sha512.Sum512(data)), 0o644)
+	return nil
 }
 
 // pack writes a node archive.

@@ -35,7 +35,7 @@ var variant string
 func main() { fmt.Println("kube-log-runner", variant) }
 `,
 	}
-	for _, p := range []string{"kubelet", "kube-proxy", "kubeadm", "kubectl"} {
+	for _, p := range []string{"kubelet", "kube-proxy", "kubeadm", "kubectl", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		files["cmd/"+p+"/"+p+".go"] = mainPackage
 	}
 	if r.Broken {
