@@ -71,9 +71,9 @@ func (c *Client) Copy(ctx context.Context, src Source, dst Reference, o CopyOpti
 	if err != nil {
 		return Copied{}, err
 	}
-	remote, isRemote := src.(remoteSource)
-	if found && isRemote && len(o.Platforms) == 0 {
-		if d, ok, err := c.Head(ctx, remote.ref); err == nil && ok && d == have {
+	from := referenceOf(src)
+	if found && from != nil && len(o.Platforms) == 0 {
+		if d, ok, err := c.Head(ctx, from); err == nil && ok && d == have {
 			return Copied{Digest: d, Source: d, Existing: true}, nil
 		}
 	}
@@ -95,7 +95,7 @@ func (c *Client) Copy(ctx context.Context, src Source, dst Reference, o CopyOpti
 			return Copied{}, err
 		}
 	}
-	if !isRemote || remote.repository().Name() != dst.Context().Name() {
+	if from == nil || from.Context().Name() != dst.Context().Name() {
 		if err := p.content(ctx, root); err != nil {
 			return p.res, err
 		}
@@ -164,8 +164,8 @@ func (p *copying) name(ctx context.Context, root Manifest) error {
 // blob brings one blob into the repository.
 func (p *copying) blob(ctx context.Context, d v1.Descriptor) error {
 	from := name.Repository{}
-	if r, ok := p.src.(interface{ repository() name.Repository }); ok {
-		from = r.repository()
+	if r := referenceOf(p.src); r != nil {
+		from = r.Context()
 	}
 	how, err := p.c.ensure(ctx, p.dst.Context(), d, from, p.src)
 	if err != nil {

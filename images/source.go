@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
@@ -46,8 +45,16 @@ func (s remoteSource) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser,
 
 func (s remoteSource) String() string { return s.ref.Name() }
 
-// repository is where blobs can be mounted from.
-func (s remoteSource) repository() name.Repository { return s.ref.Context() }
+// referenceOf is where a source lies in a registry; nil where it does not.
+func referenceOf(s Source) Reference {
+	switch s := s.(type) {
+	case remoteSource:
+		return s.ref
+	case *once:
+		return referenceOf(s.Source)
+	}
+	return nil
+}
 
 // Built is the Source of an image of one platform that go-containerregistry
 // has or makes, such as one read from an archive. from names the place.

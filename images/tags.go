@@ -39,9 +39,9 @@ func (c *Client) Tags(ctx context.Context, repo name.Repository) ([]string, erro
 
 // absent explains that a reference does not exist, and names what is near.
 func (c *Client) absent(ctx context.Context, ref Reference) error {
-	p := &fault.Problem{Class: fault.Input, Field: "image", Value: ref.Name(), Why: "does not exist", Fix: "check its spelling"}
+	p := &fault.Problem{Class: fault.Input, Field: "image", Value: ref.Name(), Why: "does not exist", Fix: "check its spelling", Err: errAbsent}
 	if _, ok := ref.(name.Digest); ok {
-		p.Why, p.Fix = "is not there", "an index may list what its registry no longer has: use another version, or only some --platform"
+		p.Why, p.Err, p.Fix = "is not there", nil, "an index may list what its registry no longer has: use another version, or only some --platform"
 		return p
 	}
 	tags, err := c.Tags(ctx, ref.Context())
@@ -49,7 +49,7 @@ func (c *Client) absent(ctx context.Context, ref Reference) error {
 		return fmt.Errorf("looking for %s: %w", ref.Name(), ctx.Err())
 	}
 	if err != nil || len(tags) == 0 {
-		p.Why += ", nor does its repository have any tag that can be listed"
+		p.Fix += "; no tags of its repository can be listed"
 		return p
 	}
 	p.Fix = "the nearest tags: " + strings.Join(nearest(tags, ref.Identifier()), ", ")
