@@ -41,7 +41,7 @@ func (s *bucketSource) ciImageTags(ctx context.Context, ref Ref, sink report.Sin
 		if err != nil {
 			return ImageTags{}, err
 		}
-		t := target{Kubeadm, linux}
+		t := target{program: Kubeadm, goos: linux}
 		path, found, err := s.publishedFile(ctx, w, s.fileURL(ref.Version, t), t.file())
 		if err != nil {
 			return ImageTags{}, err
