@@ -22,6 +22,8 @@ type Options struct {
 	Sink   report.Sink       // Optional: receives events; default: they are dropped
 	// Optional: measures disk and memory; default: this host's.
 	Capacity Capacity
+	// Optional: between two looks at a guest that is waited for; default: 2 s.
+	Poll time.Duration
 }
 
 // Dialer opens a connection to a guest's WinRM port; see bake.Host.
@@ -41,6 +43,9 @@ func New(opts Options) (*Builder, error) {
 	}
 	if opts.Sink == nil {
 		opts.Sink = report.Discard
+	}
+	if opts.Poll == 0 {
+		opts.Poll = 2 * time.Second
 	}
 	return &Builder{opts: opts, store: store}, nil
 }
@@ -123,7 +128,7 @@ func (b *Builder) host(r *Resolved) bake.Host {
 		patience = 4
 	}
 	return bake.Host{Driver: b.opts.Driver, Version: r.Features.Version, Accelerator: r.Features.Accelerator, CPUs: r.Spec.CPUs, MemoryMiB: r.memoryMiB,
-		Patience: patience, Dial: b.opts.Dial, Disk: r.disk, Poll: 2 * time.Second}
+		Patience: patience, Dial: b.opts.Dial, Disk: r.disk, Poll: b.opts.Poll}
 }
 
 // BuiltStage is what became of one stage.

@@ -14,7 +14,6 @@ import (
 	"github.com/wbox-dev/wbox/builder/guest"
 	"github.com/wbox-dev/wbox/builder/guest/winrm"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
-	"github.com/wbox-dev/wbox/builder/hypervisor/qemu"
 	"github.com/wbox-dev/wbox/builder/kube"
 )
 
@@ -58,7 +57,9 @@ func (a *app) newBuilder() (*builder.Builder, kube.Options, error) {
 	if err != nil {
 		return nil, kube.Options{}, err
 	}
-	b, err := builder.New(builder.Options{Store: store, Driver: qemu.New(qemu.Options{}), Dial: dial, Sink: a.display})
+	options := a.host.options()
+	options.Store, options.Sink = store, a.display
+	b, err := builder.New(options)
 	if err != nil {
 		return nil, kube.Options{}, err
 	}

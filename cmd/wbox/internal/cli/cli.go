@@ -23,6 +23,7 @@ var version = "dev"
 
 // app is one invocation: the streams and the global flags.
 type app struct {
+	host     Host
 	in       io.Reader
 	out, err io.Writer
 
@@ -46,8 +47,13 @@ type app struct {
 // wrong use, 3 an input was refused, 4 this machine lacks something, 5 the
 // guest failed, 6 busy, 7 network, 130 interrupted.
 func Main(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
+	return MainOn(ctx, Host{}, args, in, out, errw)
+}
+
+// MainOn is Main for builds on another host.
+func MainOn(ctx context.Context, host Host, args []string, in io.Reader, out, errw io.Writer) int {
 	stdout := &result{w: out}
-	a := &app{in: in, out: stdout, err: errw}
+	a := &app{host: host, in: in, out: stdout, err: errw}
 	started := time.Now()
 	root := a.root()
 	a.helpCommands(root)
