@@ -26,8 +26,9 @@ import (
 const lockFile = ".wbox.lock"
 
 // LockOutput makes the output folder, where it does not exist, and holds it
-// until release is called. Another build that holds it is a *fault.Problem of
-// class fault.Busy; a folder that can't be written one of class fault.Host.
+// until release is called. What a run that died has left unfinished there is
+// removed. Another build that holds it is a *fault.Problem of class fault.Busy
+// that names its process; a folder that can't be written one of class fault.Host.
 func LockOutput(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, unwritableOutput(dir, err)
@@ -37,10 +38,39 @@ func LockOutput(dir string) (release func(), err error) {
 		return nil, unwritableOutput(dir, err)
 	}
 	if l == nil {
-		return nil, &fault.Problem{Class: fault.Busy, Field: "-o", Value: dir, Why: "another build writes there",
-			Fix: "wait for it, or name another folder"}
+		why := "another build writes there"
+		if by := cas.ReadNote(filepath.Join(dir, lockFile)); by != "" {
+			why += ", " + by
+		}
+		return nil, &fault.Problem{Class: fault.Busy, Field: "-o", Value: dir, Why: why, Fix: "wait for it, or name another folder"}
 	}
+	if err := sweepOutput(dir); err != nil {
+		l.Unlock()
+		return nil, unwritableOutput(dir, err)
+	}
+	l.Note(holder())
 	return l.Unlock, nil
+}
+
+// holder says who this process is, for those that wait for it.
+func holder() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+	return fmt.Sprintf("process %d on %s, since %s", os.Getpid(), host, time.Now().UTC().Format("2006-01-02 15:04 MST"))
+}
+
+// sweepOutput removes what a run that died has left unfinished in an output
+// folder that nobody else writes to now.
+func sweepOutput(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), atomicfile.TempPrefix) && e.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 func unwritableOutput(dir string, err error) error {

@@ -2,6 +2,7 @@ package builder
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -87,15 +88,19 @@ func TestOneBuildAnOutputFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LockOutput(dir); fault.ClassOf(err) != fault.Busy {
+	if _, err := LockOutput(dir); fault.ClassOf(err) != fault.Busy || runtime.GOOS != "windows" && !strings.Contains(err.Error(), fmt.Sprintf("process %d on ", os.Getpid())) {
 		t.Errorf("while it is held: got %v", err)
 	}
 	release()
+	writeFile(t, filepath.Join(dir, ".wbox-tmp-1"), "x") // of a run that died
 	release, err = LockOutput(dir)
 	if err != nil {
 		t.Fatalf("after it was let go: %v", err)
 	}
 	release()
+	if got := names(t, dir); strings.Contains(got, ".wbox-tmp") {
+		t.Errorf("what a dead run has left is still there: %s", got)
+	}
 	writeFile(t, filepath.Join(dir, "file"), "x")
 	if _, err := LockOutput(filepath.Join(dir, "file", "out")); fault.ClassOf(err) != fault.Host {
 		t.Errorf("below a file: got %v", err)

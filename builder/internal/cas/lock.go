@@ -3,9 +3,12 @@ package cas
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Lock is held on one name. It is a lock of the kernel's and dies with the
@@ -16,6 +19,29 @@ type Lock struct {
 
 // Unlock lets go of the lock.
 func (l *Lock) Unlock() { l.f.Close() }
+
+// Note leaves a text about the holder in the lock's file, for messages: it
+// locks nothing, and may be missing.
+func (l *Lock) Note(text string) {
+	if l.f.Truncate(0) == nil {
+		l.f.WriteAt([]byte(text+"\n"), 0) //nolint:errcheck // said above
+	}
+}
+
+// ReadNote returns what the holder of the lock at path has noted, or "".
+func ReadNote(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 200))
+	if err != nil || !utf8.Valid(b) {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return line
+}
 
 // TryLock takes the lock named name, or returns nil if another holds it.
 func (s *Store) TryLock(name string) (*Lock, error) {
