@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,7 +52,9 @@ func (c *checkoutSource) Resolve(ctx context.Context, sink report.Sink) (Ref, er
 // checked afterwards.
 func (c *checkoutSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, sink report.Sink) (Bits, error) {
 	return gosource.InPlace(ctx, c.opts.settings(), c.path, ref, dir, scratch, func(root, dir string) (Bits, error) {
-		return compileTree(ctx, ref, root, "compiled from "+c.path, dir, scratch, c.opts, sink)
+		last := c.opts.settings().LastFolder(root, fmt.Sprint(c.opts.Debug, c.opts.ControlPlane))
+		src := sourceTree{root: root, from: "compiled from " + c.path, last: last}
+		return compileTree(ctx, ref, src, dir, scratch, c.opts, sink)
 	})
 }
 

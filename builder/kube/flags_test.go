@@ -63,21 +63,23 @@ func TestPinnedSums(t *testing.T) {
 func TestExpect(t *testing.T) {
 	inputs := map[string]string{"k8s.io/kubernetes@v1.37.2": "h1:k", "k8s.io/component-base@v0.37.2": "h1:c"}
 	ref := Ref{Version: "v1.37.2", BuildDate: "DATE", Toolchain: "go1.26.10", Inputs: inputs}
-	e := expectModule(ref, program(Kubelet), false) // must be stamped, whatever go list says
+	e := expectModule(ref, program(Kubelet)) // must be stamped, whatever go list says
 	if e.MainVersion != "v1.37.2" || e.MainSum != "h1:k" || !slices.Equal(e.Stamps, []string{"DATE"}) || e.Standalone != "" {
 		t.Errorf("kubelet: %+v", e)
 	}
-	if e := expectModule(ref, program(KubeLogRunner), false); e.MainVersion != "v0.37.2" || e.MainSum != "h1:c" || e.Stamps != nil || e.Standalone != "" {
+	if e.IfIn != nil {
+		t.Error("kubelet may do without a version")
+	}
+	if e := expectModule(ref, program(KubeLogRunner)); e.MainVersion != "v0.37.2" || e.MainSum != "h1:c" || e.Stamps == nil || e.IfIn == nil {
 		t.Errorf("kube-log-runner: %+v", e)
 	}
-	if e := expectModule(ref, program(KubeLogRunner), true); e.Stamps == nil {
-		t.Errorf("kube-log-runner with a version package: %+v", e)
-	}
 	ref.BuildDate = ""
-	if e := expectModule(ref, program(Kubelet), false); e.Stamps != nil || e.Standalone != "v1.37.2" {
+	if e := expectModule(ref, program(Kubelet)); e.Stamps != nil || e.Standalone != "v1.37.2" {
 		t.Errorf("kubelet of which nothing is known: %+v", e)
 	}
 }
 
 // program is a Windows program as it is compiled.
-func program(name string) gosource.Program { return programsOf([]target{{program: name, goos: windows}})[0] }
+func program(name string) gosource.Program {
+	return programsOf([]target{{program: name, goos: windows}})[0]
+}

@@ -102,20 +102,28 @@ func readKept(kept string) (Bits, error) {
 		return Bits{}, err
 	}
 	for _, b := range bits.Binaries {
-		f, err := os.Open(filepath.Join(kept, b.File))
-		if err != nil {
-			return Bits{}, err
-		}
-		sum, err := gosource.Scan(f, Expect{})
-		f.Close()
-		if err != nil || sum != b.SHA256 {
+		if !isThere(filepath.Join(kept, b.File), b) {
 			return Bits{}, fmt.Errorf("the kept %s is damaged", b.File)
 		}
 	}
 	return bits, nil
 }
 
-// place writes the programs into dir, each by rename; a program of an earlier
+// isThere says whether a file is that program, byte by byte.
+func isThere(path string, b Binary) bool {
+	f, err := gosource.OpenRegular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Size() != b.Size {
+		return false
+	}
+	sum, err := gosource.Scan(f, Expect{})
+	return err == nil && sum == b.SHA256
+}
+
+// place writes the programs into dir, each by rename and only if it isn't there; a program of an earlier
 // time that these bits lack is removed.
 func place(ctx context.Context, bits Bits, kept, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -124,6 +132,9 @@ func place(ctx context.Context, bits Bits, kept, dir string) error {
 	files := []string{"version"}
 	for _, b := range bits.Binaries {
 		files = append(files, b.File)
+		if isThere(filepath.Join(dir, b.File), b) {
+			continue
+		}
 		f, err := os.Open(filepath.Join(kept, b.File))
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", b.File, err)

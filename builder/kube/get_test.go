@@ -74,16 +74,22 @@ func TestVerifyReproducible(t *testing.T) {
 		t.Skip("compiles the standard library")
 	}
 	dir, _ := gitRepo(t)
-	opts := Options{CacheDir: t.TempDir()}
-	src, ref, err := resolveText(t, "git:"+dir+"@master", opts, report.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bits, _, err := Get(t.Context(), src, ref, opts, filepath.Join(t.TempDir(), "bin"), report.Discard)
-	if err == nil {
-		err = VerifyReproducible(t.Context(), "git:"+dir+"@master", ref, bits, opts, report.Discard)
-	}
-	if err != nil {
-		t.Error(err)
+	appendTo(t, filepath.Join(dir, "CHANGES"), "mine\n")
+	for _, text := range []string{"git:" + dir + "@master", dir} {
+		opts := Options{CacheDir: t.TempDir()}
+		src, ref, err := resolveText(t, text, opts, report.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bits, _, err := Get(t.Context(), src, ref, opts, filepath.Join(t.TempDir(), "bin"), report.Discard)
+		if err == nil {
+			err = VerifyReproducible(t.Context(), text, ref, bits, opts, report.Discard)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(opts.CacheDir, "again-*")); err != nil || len(left) != 0 {
+			t.Errorf("%s: left %v, %v", text, left, err)
+		}
 	}
 }

@@ -142,12 +142,19 @@ func (s *gitSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, sin
 		return Bits{}, err
 	}
 	return m.At(ctx, s.text, ref, scratch, func(root string) (Bits, error) {
-		return compileTree(ctx, ref, root, m.From(ref), dir, scratch, s.opts, sink)
+		return compileTree(ctx, ref, sourceTree{root: root, from: m.From(ref)}, dir, scratch, s.opts, sink)
 	})
 }
 
-// compileTree compiles the source in root, which it doesn't change.
-func compileTree(ctx context.Context, ref Ref, root, from, dir, scratch string, opts Options, sink report.Sink) (Bits, error) {
+// sourceTree is a tree to compile.
+type sourceTree struct {
+	root string // its folder
+	from string // goes into every Binary
+	last string // the folder for what its compiles leave to the next; optional
+}
+
+// compileTree compiles a source tree, which it doesn't change.
+func compileTree(ctx context.Context, ref Ref, src sourceTree, dir, scratch string, opts Options, sink report.Sink) (Bits, error) {
 	g, err := gosource.NewGoTool(ctx, opts.settings())
 	if err != nil {
 		return Bits{}, err
@@ -160,35 +167,37 @@ func compileTree(ctx context.Context, ref Ref, root, from, dir, scratch string, 
 	if err := os.Mkdir(b.Out, 0o755); err != nil {
 		return Bits{}, fmt.Errorf("making a folder for the build: %w", err)
 	}
-	b.Root, b.Programs = root, programsOf(opts.targets(Programs()))
-	b.Env = append(g.BuildEnv(os.Environ(), ref.Toolchain), gosource.TreeEnv(root, g)...)
-	t, err := readTree(root, ref.Version)
+	b.Root, b.Last, b.Programs = src.root, src.last, programsOf(opts.targets(Programs()))
+	b.Env = append(g.BuildEnv(os.Environ(), ref.Toolchain), gosource.TreeEnv(src.root, g)...)
+	t, err := readTree(src.root, ref.Version)
 	if err != nil {
 		return Bits{}, fmt.Errorf("reading the source of %s: %w", ref.Version, err)
 	}
 	if err := setFlags(b, t.tags, opts); err != nil {
 		return Bits{}, err
 	}
-	b.Expect = func(p gosource.Program, stamped bool) Expect {
+	b.Expect = func(p gosource.Program) Expect {
 		e := expectOf(p, ref)
-		e.From = from + " with " + ref.Toolchain
-		if p.Name != KubeLogRunner || stamped {
-			e.Stamps, e.Standalone = stampsOf(ref), ref.Version
-		}
+		e.From, e.Stamps, e.Standalone = src.from+" with "+ref.Toolchain, stampsOf(ref), ref.Version
 		return e
 	}
 	return b.All(ctx, dir)
 }
 
-// expectOf is what every compiled program must prove.
+// expectOf is what every compiled program must prove. A program that has no
+// version package (kube-log-runner) can't be stamped.
 func expectOf(p gosource.Program, ref Ref) Expect {
-	return Expect{Name: p.Name, Packages: []string{p.Package}, GOOS: p.GOOS, GOARCH: p.GOARCH, Field: field, GoVersion: ref.Toolchain}
+	e := Expect{Name: p.Name, Packages: []string{p.Package}, GOOS: p.GOOS, GOARCH: p.GOARCH, Field: field, GoVersion: ref.Toolchain}
+	if p.Name == KubeLogRunner {
+		e.IfIn = versionPackages()
+	}
+	return e
 }
 
 // setFlags takes the build tags of the tree, if with them the flags are those
 // that the ref pins.
 func setFlags(b *gosource.Build, tags []string, opts Options) error {
-	b.Tags, b.Stamped = strings.Join(tags, ","), versionPackages()
+	b.Tags = strings.Join(tags, ",")
 	b.Flags = buildFlags(b.Ref, b.Tags, opts.Debug)
 	want := map[string]string{}
 	pinFlags(want, b.Ref, b.Tags, opts)

@@ -137,7 +137,7 @@ func unstamped(t *testing.T, s *moduleSource, ref Ref) *gosource.Build {
 	}
 	t.Cleanup(func() { b.Close() })
 	b.Env, b.Root, b.Programs = g.BuildEnv(os.Environ(), ref.Toolchain), filepath.Join(scratch, "m"), programsOf(Options{}.targets(s.programs))
-	b.Expect = func(p gosource.Program, stamped bool) Expect { return expectModule(ref, p, stamped) }
+	b.Expect = func(p gosource.Program) Expect { return expectModule(ref, p) }
 	if err := s.prepare(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func (s *moduleSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, 
 	if err := s.prepare(ctx, b); err != nil {
 		return Bits{}, err
 	}
-	b.Expect = func(p gosource.Program, stamped bool) Expect { return expectModule(ref, p, stamped) }
+	b.Expect = func(p gosource.Program) Expect { return expectModule(ref, p) }
 	return b.All(ctx, dir)
 }
 
@@ -91,20 +91,16 @@ func pinnedSums(ref Ref) string {
 // expectModule says what a program compiled from modules must prove. That the
 // version occurs proves nothing here, since it is part of every module path in
 // the binary; the commit and the date are in it only if they were stamped. Where
-// neither is known, the version must occur outside of module paths. A program
-// that has no version package (kube-log-runner) can't be stamped.
-func expectModule(ref Ref, p gosource.Program, stamped bool) Expect {
+// neither is known, the version must occur outside of module paths.
+func expectModule(ref Ref, p gosource.Program) Expect {
 	mod, ver := mainModule, ref.Version
 	if p.Name == KubeLogRunner {
 		mod, ver = "k8s.io/component-base", stagingVersion(ver)
 	}
 	e := expectOf(p, ref)
 	e.MainVersion, e.MainSum, e.From = ver, ref.Inputs[mod+"@"+ver], "compiled from "+mod+"@"+ver+" with "+ref.Toolchain
-	if p.Name != KubeLogRunner || stamped {
-		e.Stamps = stampsOf(ref)
-		if e.Stamps == nil {
-			e.Standalone = ref.Version
-		}
+	if e.Stamps = stampsOf(ref); e.Stamps == nil {
+		e.Standalone = ref.Version
 	}
 	return e
 }

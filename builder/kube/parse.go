@@ -32,6 +32,7 @@ type Options struct {
 	Debug        bool              // compile without optimisation and with symbols, as the official DBG=1 does
 	Offline      bool              // the network must not be used: what is not on this machine is a Problem of class fault.Network that names it
 	Parallel     int               // packages compiled at once; 0: as many as the go command thinks right
+	anew         bool              // take nothing from an earlier compile, and compile no tree where it lies: for a comparison
 }
 
 // accepted lists what --k8s takes; it ends every refusal of something that is

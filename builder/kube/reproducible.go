@@ -31,7 +31,7 @@ func VerifyReproducible(ctx context.Context, text string, ref Ref, bits Bits, op
 			return fmt.Errorf("making a folder for the second compile: %w", err)
 		}
 	}
-	opts.Env = append(slices.Clone(opts.Env), "GOCACHE="+sub["cache"])
+	opts.Env, opts.anew = append(slices.Clone(opts.Env), "GOCACHE="+sub["cache"]), true
 	src, err := Parse(text, opts)
 	if err != nil {
 		return err

@@ -41,10 +41,9 @@ type Build struct {
 	Programs []Program // Required: those for Windows first
 	Tags     string    // build tags, with commas
 	Flags    []string  // Required: of go build, those that decide bytes
-	Stamped  []string  // packages with the variables of a version
-	// Expect says what a compiled program must prove; stamped: it contains one
-	// of the packages in Stamped. Required.
-	Expect func(p Program, stamped bool) Expect
+	Last     string    // where the programs of the last compile are kept for the next; empty: nowhere
+	// Expect says what a compiled program must prove. Required.
+	Expect func(p Program) Expect
 
 	log  *os.File
 	sink report.Sink
@@ -63,22 +62,41 @@ func NewBuild(set Settings, ref Ref, g *GoTool, scratch string, sink report.Sink
 // Close closes the log.
 func (b *Build) Close() error { return b.log.Close() }
 
-// All plans, compiles and keeps the verified programs in dir.
+// All compiles and keeps the verified programs in dir. What the last compile
+// of the same source left is taken up, and not where it turns out to be damaged.
 func (b *Build) All(ctx context.Context, dir string) (Bits, error) {
-	p, err := b.plan(ctx)
+	took := b.takeLast()
+	if err := b.compile(ctx, len(took) > 0); err != nil {
+		return Bits{}, err
+	}
+	bins, err := b.verify()
+	if len(took) > 0 && (err != nil || b.damaged(took, bins)) {
+		if err := b.dropLast(); err != nil {
+			return Bits{}, err
+		}
+		if err := b.compile(ctx, true); err != nil {
+			return Bits{}, err
+		}
+		bins, err = b.verify()
+	}
 	if err != nil {
 		return Bits{}, err
 	}
-	if err := b.compile(ctx, p); err != nil {
-		return Bits{}, err
-	}
-	return b.collect(p, dir)
+	b.keepLast(bins)
+	return b.collect(bins, dir)
 }
 
-// plan is what go list says of the programs.
-type plan struct {
-	packages int              // to compile in all, those of the standard library included
-	stamped  map[Program]bool // programs that contain a version package
+// verify checks every program that was compiled.
+func (b *Build) verify() ([]Binary, error) {
+	var bins []Binary
+	for _, t := range b.Programs {
+		bin, err := Verify(filepath.Join(b.Out, t.File()), b.Expect(t))
+		if err != nil {
+			return nil, fmt.Errorf("verifying what was compiled: %w", err)
+		}
+		bins = append(bins, bin)
+	}
+	return bins, nil
 }
 
 // systems lists the systems that there are programs for, in their order.
@@ -103,11 +121,11 @@ func (b *Build) packagesFor(goos string) []string {
 	return out
 }
 
-// plan downloads what is missing and looks at what each program consists of.
-func (b *Build) plan(ctx context.Context) (plan, error) {
-	p := plan{stamped: map[Program]bool{}}
+// count downloads what is missing and returns how many packages there are to
+// compile, those of the standard library included.
+func (b *Build) count(ctx context.Context) (int, error) {
 	b.progress("looking for the modules of "+b.Ref.Version, 0, 0)
-	modules := 0
+	modules, packages := 0, 0
 	for _, goos := range b.systems() {
 		out, err := b.run(ctx, goos, func(line string) {
 			if name, ok := strings.CutPrefix(line, "go: downloading "); ok {
@@ -116,29 +134,30 @@ func (b *Build) plan(ctx context.Context) (plan, error) {
 			}
 		}, append([]string{"list", "-tags=" + b.Tags, "-f", `{{.ImportPath}} {{join .Deps " "}}`}, b.packagesFor(goos)...)...)
 		if err != nil {
-			return p, b.explain(ctx, err, nil)
+			return 0, b.explain(ctx, err, nil)
 		}
 		all := map[string]bool{}
-		for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-			names := strings.Fields(line)
-			for _, name := range names {
-				all[name] = true
-			}
-			for _, t := range b.Programs {
-				if t.GOOS == goos && len(names) > 0 && t.Package == names[0] {
-					p.stamped[t] = slices.ContainsFunc(b.Stamped, func(v string) bool { return slices.Contains(names, v) })
-				}
-			}
+		for _, name := range strings.Fields(string(out)) {
+			all[name] = true
 		}
-		p.packages += len(all)
+		packages += len(all)
 	}
-	return p, nil
+	return packages, nil
 }
 
-// compile runs go build: once a system, or once per program where memory is short.
-func (b *Build) compile(ctx context.Context, p plan) error {
+// compile runs go build: once a system, or once per program where memory is
+// short. A quick one doesn't count the packages first, which takes a second of
+// the go command, so that its progress has no end.
+func (b *Build) compile(ctx context.Context, quick bool) error {
+	packages := 0
+	if !quick {
+		var err error
+		if packages, err = b.count(ctx); err != nil {
+			return err
+		}
+	}
 	free, known := freeMemory()
-	w := newWatcher(b.sink, int64(p.packages), b.Programs)
+	w := newWatcher(b.sink, int64(packages), b.Programs)
 	for _, goos := range b.systems() {
 		w.goos = goos
 		groups := buildGroups(b.packagesFor(goos), free, known)
@@ -155,7 +174,7 @@ func (b *Build) compile(ctx context.Context, p plan) error {
 			}
 		}
 	}
-	b.progress("compiled "+b.Ref.Version, int64(p.packages), int64(p.packages))
+	b.progress("compiled "+b.Ref.Version, int64(packages), int64(packages))
 	return nil
 }
 
@@ -192,17 +211,10 @@ func (b *Build) run(ctx context.Context, goos string, line func(string), args ..
 	}}.Run(ctx)
 }
 
-// collect verifies the programs and moves them into dir.
-func (b *Build) collect(p plan, dir string) (Bits, error) {
-	bits := Bits{Ref: b.Ref}
-	for _, t := range b.Programs {
-		bin, err := Verify(filepath.Join(b.Out, t.File()), b.Expect(t, p.stamped[t]))
-		if err != nil {
-			return Bits{}, fmt.Errorf("verifying what was compiled: %w", err)
-		}
-		bits.Binaries = append(bits.Binaries, bin)
-	}
-	for _, bin := range bits.Binaries {
+// collect moves the programs into dir.
+func (b *Build) collect(bins []Binary, dir string) (Bits, error) {
+	bits := Bits{Ref: b.Ref, Binaries: bins}
+	for _, bin := range bins {
 		if err := MoveFile(filepath.Join(b.Out, bin.File), filepath.Join(dir, bin.File)); err != nil {
 			return Bits{}, fmt.Errorf("keeping %s: %w", bin.File, err)
 		}

@@ -20,7 +20,7 @@ import (
 // CheckoutFacts looks at a source tree of the user's with whatever was changed
 // in it: through git where it is a repository, by its files otherwise.
 func CheckoutFacts(ctx context.Context, set Settings, path string) (Facts, error) {
-	if _, err := os.Stat(filepath.Join(path, ".git")); err != nil {
+	if !isRepository(path) {
 		return archiveFacts(ctx, set, path)
 	}
 	git, err := NewGit(ctx, set)
@@ -42,40 +42,71 @@ func CheckoutFacts(ctx context.Context, set Settings, path string) (Facts, error
 		shallow, err := git.Text(ctx, "rev-parse", "--is-shallow-repository")
 		f.Shallow = err == nil && shallow == "true"
 	}
-	status, err := git.Run(ctx, "status", "--porcelain")
+	// Together these say what git status says, and it is one look at all files
+	// instead of two: what is staged, and what differs from the commit.
+	staged, err := git.Run(ctx, "diff-index", "--cached", "--name-only", "HEAD")
 	if err != nil {
 		return f, git.Problem(ctx, err, path, "looking for changes")
 	}
-	if f.Dirty = len(status) > 0; f.Dirty {
+	tree := f.Tree
+	f.Tree, f.Ignored, err = content(ctx, git, path)
+	if f.Dirty = err == nil && (len(staged) > 0 || f.Tree != tree); f.Dirty {
 		f.Source = "checkout"
-		if f.Tree, err = contentTree(ctx, git, path); err != nil {
-			return f, err
-		}
 	}
-	f.Ignored, err = ignoredFiles(ctx, git, path)
 	return f, err
 }
 
-// InPlace compiles a checkout where it lies, and checks afterwards that it was
-// not changed meanwhile: only then are the programs put into dir. compile gets
+func isRepository(path string) bool {
+	_, err := os.Stat(filepath.Join(path, ".git"))
+	return err == nil
+}
+
+// content returns the digests of all that a checkout holds: the files as a
+// commit of them would be, and those that git ignores and the go command doesn't.
+func content(ctx context.Context, git *Git, path string) (tree, ignored string, err error) {
+	if tree, err = contentTree(ctx, git, path); err != nil {
+		return "", "", err
+	}
+	ignored, err = ignoredFiles(ctx, git, path)
+	return tree, ignored, err
+}
+
+// unchanged returns the problem of a tree that is no longer what was resolved.
+func unchanged(ctx context.Context, set Settings, path string, ref Ref) error {
+	var f Facts
+	var err error
+	if isRepository(path) {
+		var git *Git
+		if git, err = NewGit(ctx, set); err == nil {
+			f.Tree, f.Ignored, err = content(ctx, git.In(path), path)
+		}
+	} else {
+		f, err = archiveFacts(ctx, set, path)
+	}
+	if err != nil {
+		return err
+	}
+	if f.Tree != ref.Inputs[TreeInput] || f.Ignored != ref.Inputs[ignoredInput] {
+		return set.Problem(path, "has changed since it was looked at", "run it again when nothing writes to it")
+	}
+	return nil
+}
+
+// InPlace compiles a checkout where it lies. That it is still what was resolved
+// is checked afterwards, which sees what was changed meanwhile too: only then are
+// the programs put into dir. compile gets
 // the tree's absolute path and an empty folder for the programs.
 func InPlace(ctx context.Context, set Settings, path string, ref Ref, dir, scratch string, compile func(root, dir string) (Bits, error)) (Bits, error) {
-	changed := func() error {
-		facts, err := CheckoutFacts(ctx, set, path)
-		if err != nil {
-			return err
-		}
-		if facts.Tree != ref.Inputs[TreeInput] || facts.Ignored != ref.Inputs[ignoredInput] {
-			return set.Problem(path, "has changed since it was looked at", "run it again when nothing writes to it")
-		}
-		return nil
-	}
-	if err := changed(); err != nil {
-		return Bits{}, err
-	}
 	root, err := filepath.Abs(path)
 	if err != nil {
 		return Bits{}, fmt.Errorf("finding the source tree: %w", err)
+	}
+	if set.Anew {
+		other := filepath.Join(scratch, "src")
+		if err := copyTree(ctx, root, other); err != nil {
+			return Bits{}, fmt.Errorf("copying the source tree: %w", err)
+		}
+		root = other
 	}
 	fresh := filepath.Join(scratch, "programs") // empty as dir is, but thrown away if the tree changed
 	if err := os.Mkdir(fresh, 0o755); err != nil {
@@ -85,7 +116,7 @@ func InPlace(ctx context.Context, set Settings, path string, ref Ref, dir, scrat
 	if err != nil {
 		return Bits{}, err
 	}
-	if err := changed(); err != nil {
+	if err := unchanged(ctx, set, path, ref); err != nil {
 		return Bits{}, err
 	}
 	for _, b := range bits.Binaries {

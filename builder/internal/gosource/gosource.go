@@ -30,6 +30,7 @@ type Settings struct {
 	RetryPause time.Duration // the wait before a server is asked again; doubled each time; default 1 s
 	Offline    bool          // the network must not be used: what is not on this machine is a Problem of class fault.Network
 	Parallel   int           // packages compiled at once; 0: as many as the go command thinks right
+	Anew       bool          // take nothing from an earlier compile, and compile no tree where it lies: for a comparison
 }
 
 // Getenv reads a variable of the environment, one of Env first.

@@ -69,6 +69,21 @@ func TestScanFindsStampsAcrossPieces(t *testing.T) {
 	}
 }
 
+// A program without a version package can't be stamped; one with it must be.
+func TestScanDemandsStampsIfIn(t *testing.T) {
+	for text, want := range map[string]bool{
+		"\x00example.com/runner.main":                      true,
+		"\x00example.com/a/version.Get":                    false,
+		"\x00example.com/b/version.Get\x00DATE":            false,
+		"\x00example.com/b/version.Get\x00DATE\x00v1.37.2": true,
+	} {
+		_, err := Scan(strings.NewReader(text), Expect{Stamps: []string{"DATE"}, Standalone: "v1.37.2", IfIn: []string{"example.com/a/version", "example.com/b/version"}})
+		if (err == nil) != want {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
 func TestOccursAlone(t *testing.T) {
 	for text, want := range map[string]bool{
 		"x k8s.io/kubernetes@v1.37.2/cmd":               false,
