@@ -23,8 +23,24 @@ type Prefix struct {
 	env  []string
 }
 
-// Find returns the path of wine. Debian's wine64 package has it outside of PATH.
+// Variable names the environment variable that says which wine to use: its
+// path, or "none".
+const Variable = "WBOX_WINE"
+
+// Find returns the path of wine, as Variable says, else the first that there
+// is. Debian's wine64 package has it outside of PATH.
 func Find() (string, error) {
+	switch name := os.Getenv(Variable); name {
+	case "":
+	case "none":
+		return "", errors.New(Variable + " says that there is no wine")
+	default:
+		path, err := osexec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("%s names a wine that can't be run: %w", Variable, err)
+		}
+		return path, nil
+	}
 	for _, name := range []string{"wine64", "wine", "/usr/lib/wine/wine64"} {
 		if path, err := osexec.LookPath(name); err == nil {
 			return path, nil
