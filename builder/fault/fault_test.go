@@ -63,3 +63,11 @@ func TestAll(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestStanding(t *testing.T) {
+	p := &Problem{Class: Guest, Why: "the guest failed"}
+	err := fmt.Errorf("baking: %w", &Standing{p})
+	if !Stands(err) || Stands(p) || Stands(nil) || ClassOf(err) != Guest || err.Error() != "baking: the guest failed" {
+		t.Errorf("got %v of class %d", err, ClassOf(err))
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/stage"
@@ -53,11 +54,12 @@ type build struct {
 
 // fail remembers the first failure and cancels what else runs. Those who wait
 // for both a failed stage and one that it cancelled may hear of either first,
-// and a stage that another target started is none of their errgroup's.
+// and a stage that another target started is none of their errgroup's. A failure
+// that stands was the first, whenever it is told.
 func (b *build) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failure == nil {
+	if b.failure == nil || fault.Stands(err) && !fault.Stands(b.failure) {
 		b.failure = err
 		b.cancel()
 	}
@@ -134,7 +136,8 @@ func passThrough(s stage.Stage) string {
 
 // Build makes the results of the target stages and of whatever they need, and
 // returns what became of every stage that was looked at, in the given order.
-// The first error cancels what else runs; results that were done stay.
+// The first error cancels what else runs; results that were done stay. Where ctx
+// has ended the error is that, unless a failure stands: see fault.Standing.
 func (e *Engine) Build(ctx context.Context, stages []stage.Stage, targets ...string) ([]Built, error) {
 	b, err := e.newBuild(stages)
 	if err != nil {
@@ -152,6 +155,9 @@ func (e *Engine) Build(ctx context.Context, stages []stage.Stage, targets ...str
 		g.Go(func() error { _, err := n.ensure(gctx); return err })
 	}
 	if err := g.Wait(); err != nil {
+		if fault.Stands(b.failure) {
+			return nil, b.failure
+		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/stage"
 )
 
@@ -79,5 +81,40 @@ func TestFailureCanBeRetriedAtOnce(t *testing.T) {
 	must(t, err)
 	if n := m["windows"].runs.Load(); n != 1 {
 		t.Errorf("windows ran %d times, want once: it was done before the failure", n)
+	}
+}
+
+// A stage failed and kept something until the user pressed Ctrl-C; meanwhile
+// another one failed too. How the build ended is the first failure.
+func TestAFailureThatStandsIsTheAnswer(t *testing.T) {
+	file := []stage.Output{{Name: "file", Kind: stage.File}}
+	ctx, cancel := context.WithCancel(t.Context())
+	boom, later := errors.New("boom"), errors.New("later")
+	keeping := make(chan struct{})
+	var kinds []report.Kind
+	e := newEngine(t, t.TempDir())
+	e.Sink = report.Tee(report.SinkFunc(func(ev report.Event) {
+		if ev.Stage == "keeps" {
+			kinds = append(kinds, ev.Kind)
+		}
+	}))
+	stages := []stage.Stage{
+		&fakeStage{name: "keeps", outputs: file, run: func(context.Context, *stage.Work) error {
+			close(keeping)
+			<-ctx.Done()
+			return &fault.Standing{Err: boom}
+		}},
+		&fakeStage{name: "fails", outputs: file, run: func(context.Context, *stage.Work) error {
+			<-keeping
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return later
+		}},
+	}
+	_, err := e.Build(ctx, stages, "keeps", "fails")
+	if !errors.Is(err, boom) || errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if len(kinds) != 2 || kinds[1] != report.StageFailed {
+		t.Errorf("events %v", kinds)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/stage"
@@ -47,7 +48,7 @@ func (b *build) make(ctx context.Context, n *node, k keyed) (_ *cas.Result, hit 
 	if err != nil {
 		err = fmt.Errorf("%s: %w", n.Title(), err)
 		kind := report.StageFailed
-		if errors.Is(ctx.Err(), context.Canceled) {
+		if errors.Is(ctx.Err(), context.Canceled) && !fault.Stands(err) {
 			kind = report.StageStopped
 		} else {
 			b.fail(err)
