@@ -63,6 +63,7 @@ type Config struct {
 	Accelerator Accelerator
 	Forwards    []Forward
 	SerialLog   string // file that receives the first serial port's output
+	Console     bool   // people want to see and use the screen: see ConsoleServer
 }
 
 // Machine is one running guest. It is stopped by Kill or by the guest itself.
@@ -95,6 +96,19 @@ type Screenshotter interface {
 type KeySender interface {
 	// SendKeys presses the named keys (QEMU's qcodes, such as "ret") in turn.
 	SendKeys(ctx context.Context, keys ...string) error
+}
+
+// ConsoleServer is implemented by machines whose screen, keyboard and mouse can
+// be used by a viewer on this host, where Config.Console asked for that.
+type ConsoleServer interface {
+	// Console returns where a viewer connects to.
+	Console(ctx context.Context) (Console, error)
+}
+
+// Console is a way to a machine's screen.
+type Console struct {
+	URL      string // such as "vnc://127.0.0.1:5900"
+	Password string // a secret
 }
 
 // Driver starts machines. Implementations are safe for concurrent use.

@@ -64,6 +64,7 @@ func Run(t *testing.T, newDriver func(t *testing.T) hypervisor.Driver, opts Opti
 		{"InvalidConfig", invalidConfig},
 		{"Screen", screen},
 		{"Keys", keys},
+		{"Console", console},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			temp := t.TempDir()

@@ -40,6 +40,7 @@ var (
 	_ hypervisor.Machine       = (*Machine)(nil)
 	_ hypervisor.Screenshotter = (*Machine)(nil)
 	_ hypervisor.KeySender     = (*Machine)(nil)
+	_ hypervisor.ConsoleServer = (*Machine)(nil)
 )
 
 // New returns a driver whose guests behave as boot says.

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -95,7 +96,7 @@ type nowhere struct{}
 
 func (nowhere) Accept() (net.Conn, error) { return nil, net.ErrClosed }
 func (nowhere) Close() error              { return nil }
-func (nowhere) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (nowhere) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1).To4(), Port: 1} }
 
 // accept hands connections to what the guest serves; where it serves nothing
 // they are closed at once, as a user-mode network does.
@@ -219,6 +220,19 @@ func (m *Machine) Screenshot(_ context.Context, path string) error {
 	}
 	defer f.Close()
 	return png.Encode(f, image.NewGray(image.Rect(0, 0, 1, 1)))
+}
+
+// Console returns an address at which nothing is, and a password.
+func (m *Machine) Console(context.Context) (hypervisor.Console, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.off:
+		return hypervisor.Console{}, hypervisor.ErrPoweredOff
+	case !m.Config.Console:
+		return hypervisor.Console{}, errors.New("the machine was started without a console")
+	}
+	return hypervisor.Console{URL: "vnc://127.0.0.1:1", Password: "fake-vnc"}, nil
 }
 
 // SendKeys remembers the keys. See Keys.

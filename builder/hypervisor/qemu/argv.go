@@ -36,6 +36,7 @@ type Host struct {
 	NVRAM        string                 // this machine's copy of OVMF's variables
 	Ports        map[string]int         // the port on 127.0.0.1 of each forward, by name
 	Monitor      string                 // how QEMU reaches us: a socket chardev's options, such as "fd=3"
+	Console      string                 // the file with the console's password, with Config.Console
 }
 
 // Argv returns QEMU's arguments, without the program's name, for a valid Config.
@@ -56,6 +57,8 @@ func Argv(cfg hypervisor.Config, host Host) []string {
 			"-drive", "if=pflash,unit=0,format=raw,readonly=on,file="+escape(host.FirmwareCode),
 			"-drive", "if=pflash,unit=1,format=raw,file="+escape(host.NVRAM))
 	}
+	// Nobody would wake a guest that goes to sleep.
+	args = append(args, "-global", "ICH9-LPC.disable_s3=1", "-global", "ICH9-LPC.disable_s4=1")
 	args = append(args, "-boot", "strict=on") // only what has a bootindex: never the network
 	args = append(args, drives(cfg)...)
 	args = append(args, network(cfg, host)...)
@@ -64,6 +67,11 @@ func Argv(cfg hypervisor.Config, host Host) []string {
 		"-device", "qemu-xhci,id=usb",
 		"-device", "usb-kbd,bus=usb.0",
 		"-device", "usb-tablet,bus=usb.0")
+	if cfg.Console {
+		args = append(args,
+			"-object", "secret,id=console,format=raw,file="+escape(host.Console),
+			"-vnc", "127.0.0.1:0,to=999,password-secret=console") // the first free port from 5900 on
+	}
 	if cfg.SerialLog != "" {
 		args = append(args,
 			"-chardev", "file,id=serial0,append=on,path="+escape(cfg.SerialLog),

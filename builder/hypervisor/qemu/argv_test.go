@@ -43,6 +43,9 @@ func TestArgv(t *testing.T) {
 		"media-not-booted": func(c *hypervisor.Config, _ *Host) {
 			c.Media = []string{"/1.iso", "/2.iso", "/3.iso", "/4.iso", "/5.iso"}
 		},
+		"console": func(c *hypervisor.Config, h *Host) {
+			c.Console, h.Console = true, "/run/vm/console.secret"
+		},
 		"no-forward": func(c *hypervisor.Config, _ *Host) { c.Forwards = nil },
 		"two-forwards-windows-host": func(c *hypervisor.Config, h *Host) {
 			c.Forwards = append(c.Forwards, hypervisor.Forward{Name: "ssh", GuestPort: 22})

@@ -45,6 +45,7 @@ var (
 	_ hypervisor.Machine       = (*Machine)(nil)
 	_ hypervisor.Screenshotter = (*Machine)(nil)
 	_ hypervisor.KeySender     = (*Machine)(nil)
+	_ hypervisor.ConsoleServer = (*Machine)(nil)
 )
 
 // New returns a driver that has not looked at this host yet.

@@ -93,6 +93,10 @@ func playQEMU(mode string) int {
 			result = `{"running": false, "status": "internal-error"}`
 		}
 		fmt.Fprintf(conn, `{"return": %s, "id": %d}`+"\r\n", result, req.ID)
+		if req.Execute == "system_wakeup" { // it was asleep, and has nothing else to do
+			fmt.Fprint(conn, `{"event": "SHUTDOWN", "data": {"guest": true, "reason": "guest-shutdown"}}`+"\r\n")
+			return 0
+		}
 		if req.Execute == "cont" {
 			if code, ends := playGuest(mode, conn); ends {
 				return code
@@ -119,6 +123,8 @@ func playGuest(mode string, conn net.Conn) (code int, ends bool) {
 	case "terminated":
 		event(`{"event": "SHUTDOWN", "data": {"guest": false, "reason": "host-signal"}}`)
 		return 0, true
+	case "sleeps":
+		event(`{"event": "SUSPEND"}`)
 	case "guest-off":
 		event(`{"event": "SHUTDOWN", "data": {"guest": true, "reason": "guest-shutdown"}}`)
 		return 0, true

@@ -32,6 +32,8 @@ type Machine struct {
 	done   chan struct{}
 	err    error // valid once done is closed
 
+	password string // of the console; set before the machine is handed out
+
 	mu       sync.Mutex
 	fault    error // why we ended the machine
 	guestOff bool  // the guest has switched itself off
@@ -110,6 +112,9 @@ func (m *Machine) event(name string, data json.RawMessage) {
 		if json.Unmarshal(data, &d) == nil && d.Action == "stop" {
 			m.fail(diskProblem(m.cfg.Disk, d.NoSpace, d.Reason))
 		}
+	case "SUSPEND":
+		// It sleeps although its firmware offers no sleep.
+		go m.wake()
 	case "STOP":
 		// Nobody here pauses guests: QEMU does where it can't go on, and would
 		// wait for ever.
@@ -124,6 +129,11 @@ func diskProblem(disk string, noSpace bool, reason string) error {
 	}
 	return &fault.Problem{Class: fault.Host, Field: "disk", Value: disk,
 		Why: "this host could not read or write it: " + reason, Fix: "look at this host's disk"}
+}
+
+// wake wakes a guest that has put itself to sleep.
+func (m *Machine) wake() {
+	m.ask(context.Background(), "system_wakeup", nil, nil) //nolint:errcheck // a guest that sleeps on is noticed by its silence
 }
 
 // stopped finds out why QEMU has paused the guest, and ends it.

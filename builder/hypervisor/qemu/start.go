@@ -59,8 +59,18 @@ func (d *Driver) start(ctx context.Context, cfg hypervisor.Config, fw firmware, 
 			return nil, err
 		}
 	}
+	password := ""
+	if cfg.Console {
+		var err error
+		if host.Console, password, err = consoleSecret(ctx, cfg.Dir); err != nil {
+			return nil, err
+		}
+	}
 	for attempt := 1; ; attempt++ {
 		m, err := d.attempt(ctx, cfg, host)
+		if err == nil {
+			m.password = password
+		}
 		if err == nil || attempt == portAttempts || !strings.Contains(err.Error(), "Could not set up host forwarding rule") {
 			return m, explain(err, cfg)
 		}

@@ -135,6 +135,7 @@ func TestHowMachinesEnd(t *testing.T) {
 		words string
 	}{
 		"guest-off":  {0, ""},
+		"sleeps":     {0, ""}, // and is woken
 		"terminated": {fault.Failed, "from outside"},
 		"aborts":     {fault.Failed, "exit code 134: qemu: assertion failed"},
 		"pauses":     {fault.Failed, "paused the guest for good (internal-error): KVM internal error"},
