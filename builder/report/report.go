@@ -19,6 +19,7 @@ const (
 	StageDone     Kind = "stage-done"     // a stage ended well; Elapsed is set
 	StageFailed   Kind = "stage-failed"   // a stage failed; Message is the error, Elapsed is set
 	StageStopped  Kind = "stage-stopped"  // a stage was cancelled: by the user, or since another failed; as StageFailed
+	MachineKept   Kind = "machine-kept"   // a stage failed, and its machine runs on until the user ends wbox; Kept is set
 	Warning       Kind = "warning"        // something the user should know
 	Note          Kind = "note"           // a hint that is not a warning
 	Log           Kind = "log"            // detail for the run folder and -v
@@ -34,6 +35,7 @@ type Event struct {
 	Done     int64         `json:"done,omitempty"`  // bytes or items done so far
 	Total    int64         `json:"total,omitempty"` // bytes or items in all, 0 where unknown
 	Elapsed  time.Duration `json:"elapsed_ns,omitempty"`
+	Kept     *Kept         `json:"kept,omitempty"`        // with MachineKept
 	Expected time.Duration `json:"expected_ns,omitempty"` // how long such a stage took here before, 0 where none was measured
 }
 

@@ -65,6 +65,8 @@ func (p *plain) line(e report.Event) string {
 		if p.due(e) {
 			return labelled(e.Stage, fmt.Sprintf("  %s (%d%%)", message, percent(e.Done, e.Total)))
 		}
+	case report.MachineKept:
+		return kept(e)
 	case report.Warning:
 		return k.warning(warningLabel + " " + message)
 	case report.Note:

@@ -141,6 +141,8 @@ func scrolled(e report.Event, r running, known bool, columns int, verbose bool, 
 		return ended(yellow, "-", "stopped after "+Elapsed(e.Elapsed))
 	case report.StageHit:
 		return ended(dim, k.pick("✓", "+"), "in the store")
+	case report.MachineKept:
+		return kept(e)
 	case report.Warning:
 		return k.warning(wrap(warningLabel+" "+oneLine(e.Message), columns))
 	case report.Note:

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"github.com/cheggaaa/pb/v3"
+
+	"github.com/wbox-dev/wbox/builder/report"
 )
 
 // look is what the output may use.
@@ -48,6 +50,19 @@ func (k look) warning(line string) string {
 // warningLabel is how a line begins that the user should not overlook.
 const warningLabel = "warning:"
 
+// kept says how to get into a machine that was kept, in lines that are not
+// broken: addresses and paths are there to be copied.
+func kept(e report.Event) string {
+	if e.Kept == nil {
+		return labelled(e.Stage, oneLine(e.Message))
+	}
+	lines := e.Kept.Lines()
+	for i := range lines {
+		lines[i] = labelled(e.Stage, strings.TrimRight(strings.Map(printable, lines[i]), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // nameWidth is the width of the column of stage names, in cells.
 const nameWidth = 10
 
@@ -63,13 +78,15 @@ func labelled(stage, text string) string {
 // tool said may hold line breaks and escape sequences.
 func oneLine(s string) string {
 	s = strings.ToValidUTF8(s, "?")
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	return strings.TrimSpace(s)
+	return strings.TrimSpace(strings.Map(printable, s))
+}
+
+// printable maps what would move the cursor, or more, to a space.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
 }
 
 // cells is how many columns of a terminal s takes.

@@ -142,8 +142,11 @@ type quiet struct {
 }
 
 func (q *quiet) Emit(e report.Event) {
-	if e.Kind == report.Warning {
+	switch {
+	case e.Kind == report.Warning:
 		q.say(q.look.warning(warningLabel + " " + oneLine(e.Message)))
+	case e.Kept != nil: // whoever asked for it must hear of it
+		q.say(kept(e))
 	}
 }
 

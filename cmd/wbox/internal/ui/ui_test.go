@@ -116,6 +116,35 @@ func TestNoneKeepsWarningsAndHints(t *testing.T) {
 	}
 }
 
+// A machine that was kept is told of in every way to show progress: whoever
+// asked for it waits for that.
+func TestAKeptMachine(t *testing.T) {
+	e := report.Event{Time: start, Kind: report.MachineKept, Stage: "features", Message: "it is kept",
+		Kept: &report.Kept{Name: "features", Reason: "it\x1b[2J broke", PID: 7, Account: "wbox-bake", WinRM: "https://127.0.0.1:5986/wsman", Secrets: "/run/way-in.txt"}}
+	for _, o := range []Options{{Progress: Plain}, {Progress: None}, {Progress: JSON}} {
+		var b bytes.Buffer
+		o.Err = &b
+		d, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Emit(e)
+		got := b.String()
+		for _, want := range []string{"https://127.0.0.1:5986/wsman", "wbox-bake", "/run/way-in.txt"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %q lacks %q", o.Progress, got, want)
+			}
+		}
+		if strings.Contains(got, "\x1b") || o.Progress != JSON && strings.Count(got, "\n") != len(e.Kept.Lines()) {
+			t.Errorf("%s: %q", o.Progress, got)
+		}
+	}
+	up := scrolled(e, running{}, false, 30, false, look{})
+	if !strings.Contains(up, "\nfeatures     WinRM       https://127.0.0.1:5986/wsman (NTLM)\n") {
+		t.Errorf("in a narrow terminal: %q", up)
+	}
+}
+
 func TestUnknownWays(t *testing.T) {
 	for _, o := range []Options{{Progress: "loud"}, {Color: "blue"}, {Progress: JSON, Color: "blue"}} {
 		_, err := New(o)
