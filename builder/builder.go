@@ -20,6 +20,9 @@ type Options struct {
 	Driver hypervisor.Driver // Required: what runs the machines
 	Dial   Dialer            // Required: how to talk to a guest
 	Sink   report.Sink       // Optional: receives events; default: they are dropped
+	// KeepOnFailure keeps a machine whose guest failed until Build's context
+	// ends; the error is then still the failure. See report.MachineKept.
+	KeepOnFailure bool
 	// Optional: measures disk and memory; default: this host's.
 	Capacity Capacity
 	// Optional: between two looks at a guest that is waited for; default: 2 s.
@@ -113,7 +116,7 @@ func (b *Builder) Build(ctx context.Context, r *Resolved) (*Built, error) {
 	}
 	defer events.Close()
 	e := &engine.Engine{Store: b.store, Sink: report.Tee(b.opts.Sink, events), RunID: id, Run: dir, Expected: expected}
-	stages := pipeline(r, b.host(r))
+	stages := pipeline(r, b.host(ctx, r))
 	built, err := e.Build(ctx, stages, targets()...)
 	if err != nil {
 		return nil, err
@@ -121,14 +124,23 @@ func (b *Builder) Build(ctx context.Context, r *Resolved) (*Built, error) {
 	return b.finish(r, id, dir, built)
 }
 
-// host says how machines are run for this build.
-func (b *Builder) host(r *Resolved) bake.Host {
+// host says how machines are run for this build, which ends with ctx.
+func (b *Builder) host(ctx context.Context, r *Resolved) bake.Host {
+	var keep bake.Keeper
+	if b.opts.KeepOnFailure {
+		keep = func(off <-chan struct{}) {
+			select {
+			case <-ctx.Done():
+			case <-off:
+			}
+		}
+	}
 	patience := 1
 	if r.Features.Accelerator == hypervisor.Emulation {
 		patience = 4
 	}
 	return bake.Host{Driver: b.opts.Driver, Version: r.Features.Version, Accelerator: r.Features.Accelerator, CPUs: r.Spec.CPUs, MemoryMiB: r.memoryMiB,
-		Patience: patience, Dial: b.opts.Dial, Disk: r.disk, Poll: b.opts.Poll}
+		Patience: patience, Dial: b.opts.Dial, Disk: r.disk, Poll: b.opts.Poll, Keep: keep}
 }
 
 // BuiltStage is what became of one stage.

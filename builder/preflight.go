@@ -58,7 +58,7 @@ func (b *Builder) Preflight(ctx context.Context, r *Resolved) error {
 // expected to take, where such a one was measured here.
 func (b *Builder) preflight(ctx context.Context, r *Resolved) (expected map[string]time.Duration, err error) {
 	e := &engine.Engine{Store: b.store, Sink: report.Discard}
-	planned, err := e.Plan(ctx, pipeline(r, b.host(r)))
+	planned, err := e.Plan(ctx, pipeline(r, b.host(ctx, r)))
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ type Host struct {
 	Disk        *disk.Tool    // what makes the overlays
 	Poll        time.Duration // between two looks of a wait; 0 = the guest package's default
 	Limits      Limits        // Optional: other deadlines
+	Keep        Keeper        // Optional: keeps machines whose guest failed
 }
 
 // Dialer opens a connection to a guest's WinRM port. tls says which of the two
@@ -83,7 +84,7 @@ type Running struct {
 }
 
 // Start boots a machine and waits until its guest is up and quiet. The caller
-// ends it with Stop or Close.
+// ends it with End.
 func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err error) {
 	dir := filepath.Join(w.Scratch, "vm")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -92,7 +93,7 @@ func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err
 	r := &Running{host: h, work: w, boot: b, boots: 1}
 	defer func() {
 		if err != nil {
-			err = errors.Join(r.explain(ctx, err), r.Close())
+			err = r.End(ctx, r.explain(ctx, err))
 		}
 	}()
 	w.Progress("starting the machine")
@@ -100,7 +101,7 @@ func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err
 		Name: b.Name, Dir: dir, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, Firmware: hypervisor.UEFI,
 		Disk: b.Disk, Media: b.Media, BootMedia: b.BootMedia, Accelerator: h.Accelerator,
 		Forwards:  []hypervisor.Forward{{Name: portHTTPS, GuestPort: 5986}, {Name: portHTTP, GuestPort: 5985}},
-		SerialLog: filepath.Join(w.RunDir, serialFile),
+		SerialLog: filepath.Join(w.RunDir, serialFile), Console: h.Keep != nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the machine: %w", err)
@@ -132,7 +133,7 @@ func (r *Running) connect(ctx context.Context) error {
 		Deadline: r.host.deadline(wait), QuietLimit: r.host.deadline(r.host.limits().Quiet),
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the guest: %w", err)
+		return err
 	}
 	r.closers = append(r.closers, r.Session)
 	r.work.Progress("waiting until the guest is quiet")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -45,7 +44,9 @@ func (r *Running) explain(ctx context.Context, err error) error {
 			err = fmt.Errorf("%w: %w", err, why)
 		}
 	}
-	signs := r.signs.text(r)
+	var waited *wait.Error
+	told := errors.As(err, &waited) && waited.Liveness != ""
+	signs := r.signs.text(r, !told)
 	missing := r.gather(ctx, err)
 	return &fault.Problem{Class: class, Err: fmt.Errorf("%w; last sign of life: %s", err, signs), Fix: r.look(missing)}
 }
@@ -102,7 +103,7 @@ func (r *Running) answers(err error) bool {
 func (r *Running) look(missing string) string {
 	var have []string
 	for _, name := range []string{transcriptFile, serialFile, screenFile, logsDir} {
-		if _, err := os.Stat(filepath.Join(r.work.RunDir, name)); err == nil {
+		if exists(filepath.Join(r.work.RunDir, name)) {
 			have = append(have, name)
 		}
 	}

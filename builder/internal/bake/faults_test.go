@@ -40,6 +40,8 @@ type ward struct {
 	begun    time.Time // when the guest began to misbehave
 	first    string    // and at which request
 	warnings []string
+	kept     *report.Kept
+	ctx      context.Context // of the bake; nil: the test's
 }
 
 // newWard makes a layer of two scripts, of which the first needs a reboot.
@@ -131,7 +133,7 @@ func (w *ward) bakes(dir string, inStore bool) (err error, took time.Duration) {
 			}
 		}
 		work := stage.NewWork(nil, map[string]string{DiskOutput: filepath.Join(scratch, DiskOutput)}, scratch, run, sink)
-		if err = (&oneLayer{w.layer}).Run(w.t.Context(), work); err != nil {
+		if err = (&oneLayer{w.layer}).Run(w.context(), work); err != nil {
 			err = fmt.Errorf("%s: %w", w.layer.Title(), err)
 		}
 	}
@@ -156,7 +158,7 @@ func (w *ward) inStore(dir string, sink report.Sink) error {
 	}
 	defer store.Release()
 	e := &engine.Engine{Store: store, RunID: "run", Run: filepath.Join(dir, "run"), Sink: sink}
-	_, err = e.Build(w.t.Context(), []stage.Stage{&oneLayer{w.layer}}, w.layer.Name())
+	_, err = e.Build(w.context(), []stage.Stage{&oneLayer{w.layer}}, w.layer.Name())
 	results, listing := filepath.Glob(filepath.Join(dir, "store", "results", "*"))
 	if listing != nil || (err != nil && len(results) > 0) || (err == nil && len(results) != 1) {
 		w.t.Errorf("after %v the store holds %v (%v)", err, results, listing)
@@ -165,11 +167,23 @@ func (w *ward) inStore(dir string, sink report.Sink) error {
 }
 
 func (w *ward) hear(e report.Event) {
+	if e.Kept != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.kept = e.Kept
+	}
 	if e.Kind == report.Warning {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.warnings = append(w.warnings, e.Message)
 	}
+}
+
+func (w *ward) context() context.Context {
+	if w.ctx != nil {
+		return w.ctx
+	}
+	return w.t.Context()
 }
 
 // starts boots a machine alone.
@@ -216,7 +230,7 @@ func (l *oneLayer) Run(ctx context.Context, w *stage.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer func() { err = r.End(ctx, err) }()
 	return l.bake(ctx, w, r)
 }
 

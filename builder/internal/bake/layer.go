@@ -2,7 +2,6 @@ package bake
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -87,7 +86,7 @@ func (l *Layer) Run(ctx context.Context, w *stage.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer func() { err = r.End(ctx, err) }()
 	return l.bake(ctx, w, r)
 }
 

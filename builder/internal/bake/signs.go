@@ -53,8 +53,8 @@ func (s *signs) feel(v uint64) {
 	}
 }
 
-// text says in a few words what the guest and its machine did last.
-func (s *signs) text(r *Running) string {
+// text says in a few words what the guest and, if wanted, its machine did last.
+func (s *signs) text(r *Running, machine bool) string {
 	ago := func(t time.Time) string { return time.Since(t).Round(100*time.Millisecond).String() + " ago" }
 	parts := []string{"the guest has never answered"}
 	if r.Session != nil {
@@ -69,7 +69,7 @@ func (s *signs) text(r *Running) string {
 		return "the machine was not started"
 	case off(r.machine):
 		parts = append(parts, "its machine is off")
-	case s.known:
+	case s.known && machine:
 		parts = append(parts, "its disk or console was last used "+ago(s.grew))
 	}
 	if n := r.machine.Resets(); n > 0 {

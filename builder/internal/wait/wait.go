@@ -53,7 +53,7 @@ func (e *Error) Error() string {
 	case errors.Is(e.Err, ErrStalled):
 		fmt.Fprintf(&b, " (limit %v without a sign of life)", e.Limit)
 	}
-	if e.Evidence != "" {
+	if e.Evidence != "" && e.Evidence != e.Err.Error() {
 		b.WriteString("; last seen: " + e.Evidence)
 	}
 	if e.Liveness != "" {
@@ -178,5 +178,5 @@ func (p *pulse) String() string {
 	case !p.known:
 		return p.o.LivenessName + " was not asked for a sign of life"
 	}
-	return fmt.Sprintf("%s was last seen at work %v ago (counter %d)", p.o.LivenessName, time.Since(p.grew).Round(time.Millisecond*100), p.value)
+	return fmt.Sprintf("%s was last seen at work %v ago", p.o.LivenessName, time.Since(p.grew).Round(time.Millisecond*100))
 }

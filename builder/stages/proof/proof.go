@@ -7,7 +7,6 @@ package proof
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,7 +123,7 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer func() { err = r.End(ctx, err) }()
 	applied, err := r.Prove(ctx, list)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ package windows
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -124,7 +123,7 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer func() { err = r.End(ctx, err) }()
 	applied, err := r.Apply(ctx, list)
 	if err != nil {
 		return err
