@@ -20,6 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	asQEMU()
 	testscript.Main(m, map[string]func(){
 		"wbox": func() { os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})

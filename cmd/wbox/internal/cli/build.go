@@ -29,12 +29,20 @@ const buildExample = `  # Kubernetes compiled from its source, Calico's features
   # use the box
   vagrant box add out/catalog.json`
 
+const failureHelp = `
+
+When a guest or its proof fails (exit code 5), the error names the step, the limit, the guest's last sign of
+life, and a run folder with the transcript, the serial log and a screenshot. With --keep-on-failure its machine
+stays up as well: wbox prints how to get in over WinRM and VNC and which file has the passwords, and waits until
+Ctrl-C or SIGTERM, without a terminal and under CI too: give such a job a time limit. Then the machine is
+removed, and wbox still ends with exit code 5. What else the build was doing goes on to its end meanwhile.`
+
 func (a *app) buildCommand() *cobra.Command {
 	sel := &selection{}
 	cmd := &cobra.Command{
 		Use:     "build",
 		Short:   "Bake a box",
-		Long:    "Build bakes a box. What is in the store already is not made again: see wbox plan.\nIt prints the catalog's path.\n" + selectionHelp,
+		Long:    "Build bakes a box. What is in the store already is not made again: see wbox plan.\nIt prints the catalog's path.\n" + selectionHelp + failureHelp,
 		Example: buildExample,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.build(cmd, sel) },
@@ -46,6 +54,7 @@ func (a *app) buildCommand() *cobra.Command {
 	a.isoFlags(f)
 	f.IntVar(&sel.flags.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
 	f.StringVar(&sel.flags.Memory, "memory", "", "memory of the machine, such as 4GiB (default 4GiB, 2GiB for a stand-in)")
+	f.BoolVar(&a.keepOnFailure, "keep-on-failure", false, "keep the machine of a guest that failed and say how to get in; ends with Ctrl-C")
 	f.BoolVar(&sel.flags.AllowEmulation, "allow-emulation", false, "install real Windows without hardware acceleration, which takes hours")
 	return cmd
 }
@@ -58,7 +67,7 @@ func (a *app) newBuilder() (*builder.Builder, kube.Options, error) {
 		return nil, kube.Options{}, err
 	}
 	options := a.host.options()
-	options.Store, options.Sink = store, a.display
+	options.Store, options.Sink, options.KeepOnFailure = store, a.display, a.keepOnFailure
 	b, err := builder.New(options)
 	if err != nil {
 		return nil, kube.Options{}, err

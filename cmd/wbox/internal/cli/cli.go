@@ -36,6 +36,8 @@ type app struct {
 
 	kubeBaseURL string
 
+	keepOnFailure bool // of wbox build
+
 	acceptEULA bool // see isoFlags
 	isoBase    string
 
@@ -45,7 +47,8 @@ type app struct {
 
 // Main runs the command line and returns the exit code: 0 done, 1 failed, 2
 // wrong use, 3 an input was refused, 4 this machine lacks something, 5 the
-// guest failed, 6 busy, 7 network, 130 interrupted.
+// guest failed, 6 busy, 7 network, 130 interrupted. A failure that kept a machine
+// until the user ended that is still the failure: see fault.Standing.
 func Main(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	return MainOn(ctx, Host{}, args, in, out, errw)
 }
@@ -70,7 +73,7 @@ func MainOn(ctx context.Context, host Host, args []string, in io.Reader, out, er
 	switch {
 	case err == nil:
 		return 0
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !fault.Stands(err):
 		return ui.Interrupted(errw, time.Since(started))
 	}
 	return ui.PrintError(errw, err)
