@@ -15,6 +15,16 @@ func (m Minor) PodInfraContainerImage() bool { return m < 35 }
 // 1.25 it finds containerd's pipe itself.
 func (m Minor) CRISocketFlag() bool { return m < 25 }
 
+// DSRFeatureGates are what kube-proxy for Windows needs switched on for direct
+// server return and overlay networks: both are on by default since 1.33, and
+// their names are unknown some time after they became final in 1.34 (KEP-5100).
+func (m Minor) DSRFeatureGates() []string {
+	if m < 33 {
+		return []string{"WinDSR=true", "WinOverlay=true"}
+	}
+	return nil
+}
+
 // PauseImage is the sandbox image for a Windows build. Only 3.10.2 and later
 // have a layer for build 26100, and a pod's sandbox fails without one
 // (kubernetes/kubernetes#136960).

@@ -10,6 +10,7 @@ func TestTheMinorAtWhichThingsChange(t *testing.T) {
 	}{
 		{"--pod-infra-container-image", Minor.PodInfraContainerImage, 34, 35},
 		{"--cri-socket", Minor.CRISocketFlag, 24, 25},
+		{"gates of DSR", func(m Minor) bool { return len(m.DSRFeatureGates()) == 2 }, 32, 33},
 	} {
 		if !c.has(c.last) || c.has(c.not) {
 			t.Errorf("%s: 1.%d %v, 1.%d %v", c.name, c.last, c.has(c.last), c.not, c.has(c.not))
