@@ -24,7 +24,7 @@ var rows = [][]string{
 	{"builder/spec"},
 	{"builder/stages"}, // each folder below it is a package of its own here
 	{"builder/internal/bake", "builder/media"}, // a medium is told apart by builder/iso
-	{"builder/kube", "builder/hypervisor", "builder/guest", "builder/iso", "builder/disk", "builder/box", "builder/answerfile",
+	{"builder/kube", "builder/component", "builder/hypervisor", "builder/guest", "builder/iso", "builder/disk", "builder/box", "builder/answerfile",
 		"builder/network", "builder/publish", "builder/schedule", "images"},
 	{"builder/internal/engine", "builder/internal/fetch", "builder/internal/gosource", "builder/internal/wine"},
 	{"builder/internal/cas"},

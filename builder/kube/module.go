@@ -2,13 +2,11 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/gosource"
@@ -52,7 +50,7 @@ func (s *moduleSource) Resolve(ctx context.Context, sink report.Sink) (Ref, erro
 	}
 	// A release is built from its tag, so the tree is clean, as in the official build.
 	ref := Ref{Source: "module", Version: s.version, TreeState: "clean", Inputs: map[string]string{}}
-	if ref.Commit, ref.BuildDate, err = readInfo(mod.Info); err != nil {
+	if ref.Commit, ref.BuildDate, err = gosource.ReadInfo(mod.Info); err != nil {
 		return Ref{}, fmt.Errorf("reading what the module proxy says of %s: %w", s.version, err)
 	}
 	s.warnUnknown(ref, sink)
@@ -146,30 +144,6 @@ func isNotServed(why string) bool {
 		}
 	}
 	return false
-}
-
-// readInfo reads commit and time from the answer of a module proxy. Its time
-// is that of the commit, which stands in for the moment of the official build
-// because it is the same on every machine. Origin is not always there.
-func readInfo(path string) (commit, date string, err error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", "", err
-	}
-	var info struct {
-		Time   time.Time
-		Origin struct{ Hash string }
-	}
-	if err := json.Unmarshal(data, &info); err != nil {
-		return "", "", err
-	}
-	if regexp.MustCompile(`^[0-9a-f]{40,64}$`).MatchString(info.Origin.Hash) {
-		commit = info.Origin.Hash
-	}
-	if !info.Time.IsZero() {
-		date = info.Time.UTC().Format("2006-01-02T15:04:05Z")
-	}
-	return commit, date, nil
 }
 
 // warnUnknown says which version variables stay empty.

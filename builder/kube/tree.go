@@ -85,29 +85,12 @@ func stagingVersion(ver string) string { return "v0" + strings.TrimPrefix(ver, s
 // modules. Without these there are only requirements on v0.0.0, which no proxy
 // has (golang/go#32776, kubernetes/kubernetes#79384).
 func (t *tree) outerMod(ver string) ([]byte, error) {
-	data, err := t.mod.Format()
-	if err != nil {
-		return nil, fmt.Errorf("formatting go.mod: %w", err)
-	}
-	f, err := modfile.Parse("go.mod", data, nil)
-	if err != nil {
-		return nil, fmt.Errorf("copying go.mod: %w", err)
-	}
-	err = f.AddModuleStmt("wbox.invalid/kubernetes")
-	for _, r := range t.mod.Replace {
-		switch {
-		case isStaging(r):
-			err = errors.Join(err, f.AddReplace(r.Old.Path, "", r.Old.Path, stagingVersion(ver)))
-		case r.New.Version == "":
-			err = errors.Join(err, fmt.Errorf("go.mod replaces %s by the folder %s, which the module does not carry", r.Old.Path, r.New.Path))
+	return gosource.OuterMod(t.mod, "wbox.invalid/kubernetes", mainModule, ver, func(r *modfile.Replace) string {
+		if isStaging(r) {
+			return stagingVersion(ver)
 		}
-	}
-	err = errors.Join(err, f.AddRequire(mainModule, ver))
-	if err != nil {
-		return nil, fmt.Errorf("writing go.mod: %w", err)
-	}
-	f.Cleanup()
-	return f.Format()
+		return ""
+	})
 }
 
 // buildTags reads the build tags from the gotags= line of hack/lib/golang.sh,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ const linkMemory = 4 << 30
 
 // Program is one program to compile, for one system.
 type Program struct {
-	Name    string // such as "kubelet"
+	Name    string // such as "kubelet"; its file is named so, whatever the package is called
 	Package string // import path of its main package
 	GOOS    string // Windows or Linux
 	GOARCH  string // Optional: default "amd64". All programs for one system have the same
@@ -90,6 +91,11 @@ func (b *Build) All(ctx context.Context, dir string) (Bits, error) {
 func (b *Build) verify() ([]Binary, error) {
 	var bins []Binary
 	for _, t := range b.Programs {
+		if built := filepath.Join(b.Out, FileOf(path.Base(t.Package), t.GOOS)); t.Name != path.Base(t.Package) {
+			if err := os.Rename(built, filepath.Join(b.Out, t.File())); err != nil {
+				return nil, fmt.Errorf("naming %s: %w", t.File(), err)
+			}
+		}
 		bin, err := Verify(filepath.Join(b.Out, t.File()), b.Expect(t))
 		if err != nil {
 			return nil, fmt.Errorf("verifying what was compiled: %w", err)

@@ -106,6 +106,10 @@ func (g *GoTool) Versions(ctx context.Context, dir, path string) ([]string, erro
 	return fields[1:], nil
 }
 
+// Offline says whether nothing can be downloaded, by --offline or by the user's
+// own GOPROXY.
+func (g *GoTool) Offline() bool { return g.set.Offline || g.User["GOPROXY"] == "off" }
+
 // keptSettings are the user's settings that may decide where modules come from
 // and how fast a build is, but not which bytes come out.
 func keptSettings() []string {

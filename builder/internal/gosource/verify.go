@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 )
@@ -25,18 +27,20 @@ const minSize = 1 << 20
 
 // Expect is what Verify demands of a file. Empty fields demand nothing.
 type Expect struct {
-	Name        string   // the program, such as "kubelet"; required
-	Packages    []string // the main package must be one of them
-	GOOS        string   // "windows" (the default) or "linux"
-	GOARCH      string   // "amd64" (the default), or another that Linux programs are for
-	Field       string   // the flag that a refusal is about; required
-	From        string   // goes into the Binary; default: the path
-	GoVersion   string   // toolchain, such as "go1.26.10"
-	MainVersion string   // version of the main module
-	MainSum     string   // "h1:…" of the main module
-	Stamps      []string // texts that must occur in the file, such as the commit
-	Standalone  string   // a version that must occur in the file outside of module paths and lists of modules
-	IfIn        []string // packages; a file with code of none of them is asked for no Stamps and no Standalone; nil: always
+	Name        string         // the program, such as "kubelet"; required
+	Packages    []string       // the main package must be one of them
+	Match       *regexp.Regexp // what "MODULE PACKAGE" of the main package must match
+	Foreign     bool           // it need not be from Go
+	GOOS        string         // "windows" (the default) or "linux"
+	GOARCH      string         // "amd64" (the default), or another that Linux programs are for
+	Field       string         // the flag that a refusal is about; required
+	From        string         // goes into the Binary; default: the path
+	GoVersion   string         // toolchain, such as "go1.26.10"
+	MainVersion string         // version of the main module
+	MainSum     string         // "h1:…" of the main module
+	Stamps      []string       // texts that must occur in the file, such as the commit
+	Standalone  string         // a version that must occur in the file outside of module paths and lists of modules
+	IfIn        []string       // packages; a file with code of none of them is asked for no Stamps and no Standalone; nil: always
 }
 
 func (e Expect) goos() string {
@@ -133,6 +137,9 @@ func inspect(r io.ReaderAt, size int64, want Expect) error {
 	if err != nil {
 		return err
 	}
+	if want.Foreign {
+		return nil
+	}
 	return inspectBuild(r, want)
 }
 
@@ -199,6 +206,9 @@ func inspectBuild(r io.ReaderAt, want Expect) error {
 	}
 	if want.Packages != nil && !slices.Contains(want.Packages, info.Path) {
 		return fmt.Errorf("it is built from %s, not from %s", info.Path, want.Packages[0])
+	}
+	if built := info.Main.Path + " " + info.Path; want.Match != nil && !want.Match.MatchString(built) {
+		return fmt.Errorf("it is built from %s, so it isn't %s", strings.TrimSpace(built), want.file())
 	}
 	for _, s := range info.Settings {
 		if (s.Key == "GOOS" && s.Value != want.goos()) || (s.Key == "GOARCH" && s.Value != want.goarch()) {

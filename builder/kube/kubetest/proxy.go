@@ -52,16 +52,18 @@ func addRelease(dir string, r Release) error {
 		if path != "k8s.io/kubernetes" {
 			root, version = filepath.Join(src, "staging", "src", filepath.FromSlash(path)), "v0"+strings.TrimPrefix(r.Version, "v1")
 		}
-		if err := addModule(dir, path, version, root, r); err != nil {
+		if err := AddModule(dir, path, path, version, root, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addModule adds one version of one module.
-func addModule(dir, path, version, root string, r Release) error {
-	at := filepath.Join(dir, filepath.FromSlash(path), "@v")
+// AddModule adds one version of one module, whose source is in root, to the
+// proxy in dir; of r it tells commit and time. escaped is the path with "!" and
+// a small letter for each capital one.
+func AddModule(dir, escaped, path, version, root string, r Release) error {
+	at := filepath.Join(dir, filepath.FromSlash(escaped), "@v")
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
