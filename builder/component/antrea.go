@@ -71,12 +71,12 @@ func antreaRecipe(t tree, ref Ref) recipe {
 	if ref.Commit == "" {
 		state = "" // what it says where there is no git
 	}
-	r := recipe{stamped: []string{t.module + "/pkg/version"}, alone: base}
+	r := recipe{alone: base}
 	for _, p := range []string{"antrea-agent", "antrea-cni", "antctl"} {
 		r.programs = append(r.programs, windowsProgram(p, t.module+"/cmd/"+p))
 	}
 	for _, v := range [][2]string{{"Version", base}, {"GitSHA", antreaSHA(ref.Commit)}, {"GitTreeState", state}, {"ReleaseStatus", status}} {
-		r.vars = append(r.vars, [2]string{r.stamped[0] + "." + v[0], v[1]})
+		r.vars = append(r.vars, [2]string{t.module + "/pkg/version." + v[0], v[1]})
 	}
 	if ref.Commit != "" {
 		r.stamps = []string{antreaSHA(ref.Commit)}

@@ -62,6 +62,7 @@ func calicoRecipe(t tree, ref Ref) recipe {
 	} else {
 		r.programs = append(r.programs, windowsProgram("calico", calicoModule+"/cni-plugin/cmd/calico"),
 			windowsProgram("calico-node", calicoModule+"/node/cmd/calico-node"))
+		r.unstamped = "calico" // the plugin knew its version alone up to v3.31
 	}
 	const common, node = calicoModule + "/pkg/buildinfo.", calicoModule + "/node/buildinfo." // the second up to v3.28
 	r.vars = [][2]string{
@@ -72,7 +73,6 @@ func calicoRecipe(t tree, ref Ref) recipe {
 	if ref.BuildDate != "" {
 		r.vars = append(r.vars, [2]string{common + "BuildDate", ref.BuildDate}, [2]string{node + "BuildDate", ref.BuildDate})
 	}
-	r.stamped = []string{calicoModule + "/pkg/buildinfo", calicoModule + "/node/buildinfo"}
 	if ref.Commit != "" {
 		r.stamps = []string{ref.Commit}
 	}

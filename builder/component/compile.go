@@ -52,8 +52,12 @@ func (p *project) compile(ctx context.Context, t tree, ref Ref, g *gosource.GoTo
 	}
 	b.Root, b.Env, b.Programs, b.Tags, b.Flags = j.root, j.env, r.programs, r.tags, r.flags()
 	b.Expect = func(program gosource.Program) gosource.Expect {
-		return gosource.Expect{Name: program.Name, Packages: []string{program.Package}, GOOS: program.GOOS, Field: p.flag, GoVersion: ref.Toolchain,
-			MainVersion: j.modVersion, MainSum: j.modSum, From: j.from + " with " + ref.Toolchain, Stamps: r.stamps, Standalone: r.alone, IfIn: r.stamped}
+		e := gosource.Expect{Name: program.Name, Packages: []string{program.Package}, GOOS: program.GOOS, Field: p.flag, GoVersion: ref.Toolchain,
+			MainVersion: j.modVersion, MainSum: j.modSum, From: j.from + " with " + ref.Toolchain, Stamps: r.stamps, Standalone: r.alone}
+		if program.Name == r.unstamped {
+			e.Stamps = nil
+		}
+		return e
 	}
 	bits, err := b.All(ctx, j.dir)
 	if err != nil {

@@ -52,7 +52,7 @@ func containerdVersion(t tree) string {
 }
 
 func containerdRecipe(t tree, ref Ref) recipe {
-	r := recipe{tags: "urfave_cli_no_docs", stamped: []string{t.module + "/version"}, alone: ref.Version, shim: shimVersion(t)}
+	r := recipe{tags: "urfave_cli_no_docs", alone: ref.Version, shim: shimVersion(t)}
 	for _, p := range []string{"containerd", "ctr"} {
 		r.programs = append(r.programs, windowsProgram(p, t.module+"/cmd/"+p))
 	}
@@ -60,7 +60,7 @@ func containerdRecipe(t tree, ref Ref) recipe {
 	if ref.TreeState == "dirty" {
 		revision += ".m"
 	}
-	pkg := r.stamped[0]
+	pkg := t.module + "/version"
 	r.vars = [][2]string{{pkg + ".Version", ref.Version}, {pkg + ".Revision", revision}, {pkg + ".Package", t.module}}
 	if ref.Commit != "" {
 		r.stamps = []string{revision}

@@ -44,13 +44,13 @@ type tree struct {
 
 // recipe is how programs are compiled and what proves that they are.
 type recipe struct {
-	programs []gosource.Program
-	tags     string      // build tags, with commas
-	vars     [][2]string // version variables and their values; those of packages that aren't there do nothing
-	stamped  []string    // packages with version variables: a program that contains one must contain stamps
-	stamps   []string    // each must occur
-	alone    string      // must occur outside of module paths
-	shim     string      // version of hcsshim that the shim is compiled from, or ""
+	programs  []gosource.Program
+	tags      string      // build tags, with commas
+	vars      [][2]string // version variables and their values; those of packages that aren't there do nothing
+	stamps    []string    // each must occur in a program, the commit for one
+	unstamped string      // the program that has none of them, or ""
+	alone     string      // must occur outside of module paths
+	shim      string      // version of hcsshim that the shim is compiled from, or ""
 }
 
 // Place is where a program goes inside Windows.
