@@ -60,6 +60,7 @@ func TestControlPlaneCompiled(t *testing.T) {
 }
 
 func TestControlPlanePublished(t *testing.T) {
+	needTools(t, "go")
 	b, err := kubetest.NewBucket(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
