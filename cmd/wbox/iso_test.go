@@ -22,7 +22,7 @@ import (
 // a server on the loopback interface.
 func TestIsoScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/iso",
+		Files: scripts(t, "testdata/iso"),
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, "GOCACHE="+goEnv(t, "GOCACHE"), "GOPROXY=off", "BIN="+filepath.SplitList(e.Getenv("PATH"))[0],
 				"WBOX_STORE="+e.WorkDir+"/.store", "XDG_CACHE_HOME="+e.WorkDir+"/.xdg-cache")
