@@ -60,6 +60,10 @@ e2e: setup-test ## real parts: QEMU with the stand-in guest, Vagrant, a real com
 real-k8s: ## compile real releases of Kubernetes twice each (REAL_K8S="v1.37.2" for others; ten CPU-minutes a minor)
 	@for v in $(REAL_K8S); do WBOX_TEST_COMPILE=$$v go test -count=1 -timeout 3h -v -run TestRealModuleAll ./builder/kube || exit 1; done
 
+.PHONY: test-windows
+test-windows: ## the unit tests as Windows programs under wine (scripts/dev/setup.sh windows); what wine can't run is listed
+	go run ./builder/internal/wine/wintest -prefix $(CACHE)/wine $(PKG)
+
 .PHONY: lint
 lint: ## golangci-lint if it is installed, go vet and gofmt anyway
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt:"; gofmt -l $$(git ls-files '*.go'); exit 1; }

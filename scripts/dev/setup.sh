@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what this checkout needs on Debian and Ubuntu: `setup.sh demo` for a
-# bake on the stand-in guest, `setup.sh test` for the tests as well. It changes
+# bake on the stand-in guest, `setup.sh test` for the tests as well, `setup.sh
+# windows` for `make test-windows` (wine: 100 MB, unpacked 600 MB). It changes
 # nothing where all of it is there. Go must be there already.
 set -euo pipefail
 
@@ -11,8 +12,9 @@ test=(vagrant libarchive-tools gdisk shellcheck libssl3 containerd skopeo libhiv
 case "${1:-}" in
 demo) want=("${demo[@]}") ;;
 test) want=("${demo[@]}" "${test[@]}") ;;
+windows) want=(wine64) ;;
 *)
-  echo "usage: $0 demo|test" >&2
+  echo "usage: $0 demo|test|windows" >&2
   exit 2
   ;;
 esac
