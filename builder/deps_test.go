@@ -65,6 +65,7 @@ var fences = map[string][]string{
 	"github.com/wbox-dev/wbox/builder/hypervisor/drivertest": {},
 	"github.com/wbox-dev/wbox/builder/iso/isotest":           {"scripts/standin"},
 	"github.com/wbox-dev/wbox/images/imagestest":             {},
+	"github.com/wbox-dev/wbox/images/cachetest":              {},
 }
 
 // testSupport says whether a package exists for tests only: it may import what

@@ -54,7 +54,7 @@ func NewClient(o ClientOptions) *Client {
 		o.Jobs = DefaultJobs
 	}
 	if o.Transport == nil {
-		o.Transport = NewTransport(nil, o.Jobs)
+		o.Transport = NewTransport(nil, nil, o.Jobs)
 	}
 	if o.Budget <= 0 {
 		o.Budget = DefaultBudget

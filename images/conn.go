@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +18,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// NewTransport returns a transport for many requests at once. roots, which may
-// be nil, are certificates that are trusted beside those of the system.
-func NewTransport(roots *x509.CertPool, jobs int) *http.Transport {
+// NewTransport returns a transport for many requests at once. proxy, which may
+// be nil for the environment's, says what a request goes through; roots, which
+// may be nil for the system's, are the authorities that are trusted.
+func NewTransport(proxy func(*http.Request) (*url.URL, error), roots *x509.CertPool, jobs int) *http.Transport {
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy:                 proxy,
 		DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   2 * jobs,

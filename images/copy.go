@@ -3,8 +3,11 @@ package images
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -51,6 +54,7 @@ type copying struct {
 	src  Source
 	dst  Reference
 	opts CopyOptions
+	sink report.Sink
 
 	levels [][]Manifest // those that an index leads to, the index's own children first
 	blobs  []v1.Descriptor
@@ -66,7 +70,7 @@ type copying struct {
 // not sent, what another repository of that registry has is mounted. The name
 // is written last: a copy that is interrupted leaves it as it was.
 func (c *Client) Copy(ctx context.Context, src Source, dst Reference, o CopyOptions) (Copied, error) {
-	p := &copying{c: c, src: src, dst: dst, opts: o}
+	p := &copying{c: c, src: src, dst: dst, opts: o, sink: report.Thin(c.opts.Sink, showEvery)}
 	have, found, err := c.Head(ctx, dst)
 	if err != nil {
 		return Copied{}, err
@@ -167,7 +171,7 @@ func (p *copying) blob(ctx context.Context, d v1.Descriptor) error {
 	if r := referenceOf(p.src); r != nil {
 		from = r.Context()
 	}
-	how, err := p.c.ensure(ctx, p.dst.Context(), d, from, p.src)
+	how, err := p.c.ensure(ctx, p.dst.Context(), d, from, counting{p.src, p})
 	if err != nil {
 		return err
 	}
@@ -180,9 +184,58 @@ func (p *copying) blob(ctx context.Context, d v1.Descriptor) error {
 		p.res.Mounted++
 	}
 	p.mu.Unlock()
-	p.c.opts.Sink.Emit(report.Event{Kind: report.StageProgress, Message: "copying " + p.dst.Name(), Done: p.done.Add(d.Size), Total: p.total})
+	if how != uploaded {
+		p.progress(d.Size)
+	}
 	return nil
 }
+
+// progress tells that some more bytes are there.
+func (p *copying) progress(n int64) {
+	repo := p.dst.Context().RepositoryStr()
+	p.sink.Emit(report.Event{Kind: report.StageProgress, Stage: repo[strings.LastIndex(repo, "/")+1:], Message: "copying " + p.dst.Name(), Done: p.done.Add(n), Total: p.total})
+}
+
+// counting is a Source whose blobs tell how far they are read. What is read
+// again after a failure is not counted twice.
+type counting struct {
+	Source
+	p *copying
+}
+
+// Blob opens a blob.
+func (c counting) Blob(ctx context.Context, d v1.Descriptor) (io.ReadCloser, error) {
+	rc, err := c.Source.Blob(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return &counted{ReadCloser: rc, p: c.p, size: d.Size}, nil
+}
+
+type counted struct {
+	io.ReadCloser
+	p       *copying
+	n, size int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.n += int64(n)
+	if n > 0 {
+		c.p.progress(int64(n))
+	}
+	return n, err
+}
+
+func (c *counted) Close() error {
+	if c.n < c.size {
+		c.p.done.Add(-c.n)
+	}
+	return c.ReadCloser.Close()
+}
+
+// showEvery is how often progress is told.
+const showEvery = 200 * time.Millisecond
 
 // maxChildren bounds what an index may lead to; the largest ones of Kubernetes'
 // images have a dozen.

@@ -36,7 +36,7 @@ func (c *Client) explain(err error, field, value string) error {
 	case errors.As(err, &answer):
 		explainAnswer(p, answer)
 	case isCertificate(err):
-		p.Why, p.Fix = "is in a registry whose certificate is not trusted", "name the certificate of its authority with --registry-ca FILE"
+		p.Why, p.Fix = "is in a registry whose certificate is not trusted", "name the certificate of its authority with --extra-ca FILE"
 	case errors.Is(err, http.ErrSchemeMismatch), isRecord(err):
 		p.Why, p.Fix = "is in a registry that has no TLS", "check its port, or say --plain-http HOST:PORT"
 	case errors.Is(err, syscall.ENOSPC):

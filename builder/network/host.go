@@ -24,27 +24,36 @@ import (
 // Transport returns what downloads of this host go through: the settings'
 // proxy, else the environment's, and their authorities beside the system's.
 func (s Settings) Transport() (http.RoundTripper, error) {
-	c := fetch.TransportConfig{}
+	proxy, roots, err := s.Route()
+	if err != nil {
+		return nil, err
+	}
+	return fetch.NewTransport(fetch.TransportConfig{Proxy: proxy, Roots: roots}), nil
+}
+
+// Route returns what Transport is made of, for who makes its own: the proxy of
+// a request, nil for the environment's, and the trusted authorities, nil for
+// the system's.
+func (s Settings) Route() (proxy func(*http.Request) (*url.URL, error), roots *x509.CertPool, err error) {
 	if s.Proxy != "" {
-		proxy := httpproxy.Config{HTTPProxy: s.Proxy, HTTPSProxy: s.Proxy, NoProxy: strings.Join(s.Exceptions(), ",")}
-		forURL := proxy.ProxyFunc()
-		c.Proxy = func(r *http.Request) (*url.URL, error) { return forURL(r.URL) }
+		config := httpproxy.Config{HTTPProxy: s.Proxy, HTTPSProxy: s.Proxy, NoProxy: strings.Join(s.Exceptions(), ",")}
+		forURL := config.ProxyFunc()
+		proxy = func(r *http.Request) (*url.URL, error) { return forURL(r.URL) }
 	}
-	if len(s.ExtraCAs) > 0 {
-		roots, err := x509.SystemCertPool()
+	if len(s.ExtraCAs) == 0 {
+		return proxy, nil, nil
+	}
+	if roots, err = x509.SystemCertPool(); err != nil {
+		return nil, nil, fmt.Errorf("reading the system's certificates: %w", err)
+	}
+	for _, file := range s.ExtraCAs {
+		data, err := readCA("--extra-ca", file)
 		if err != nil {
-			return nil, fmt.Errorf("reading the system's certificates: %w", err)
+			return nil, nil, err
 		}
-		for _, file := range s.ExtraCAs {
-			data, err := readCA("--extra-ca", file)
-			if err != nil {
-				return nil, err
-			}
-			roots.AppendCertsFromPEM(data)
-		}
-		c.Roots = roots
+		roots.AppendCertsFromPEM(data)
 	}
-	return fetch.NewTransport(c), nil
+	return proxy, roots, nil
 }
 
 // systemBundles are where Linux distributions keep the certificates of all

@@ -27,6 +27,13 @@ func (s *Store) HoldBlob(ctx context.Context, digest string) error {
 	return s.Hold(ctx, blobUse(digest))
 }
 
+// TouchBlob records that a blob is used now; see Touch.
+func (s *Store) TouchBlob(digest string) {
+	if digestLike(digest) {
+		s.Touch(blobUse(digest))
+	}
+}
+
 // damagedBlob is the beginning of the name that a damaged blob gets.
 const damagedBlob = ".damaged-"
 
