@@ -85,3 +85,13 @@ func (c Cluster) windows(b Bases) ([]Image, error) {
 	}
 	return out, nil
 }
+
+// HostBuild is the build of a release of Windows Server; 0 where it is not known.
+func HostBuild(release string) int {
+	for _, r := range windowsReleases() {
+		if r.name == release {
+			return r.build
+		}
+	}
+	return 0
+}
