@@ -40,6 +40,9 @@ func TestScript(t *testing.T) {
 			// The folder of the programs under test alone, for a machine that has no others.
 			e.Vars = append(e.Vars, "BIN="+filepath.SplitList(e.Getenv("PATH"))[0])
 			e.Vars = append(e.Vars, "WBOX_STORE="+e.WorkDir+"/.store", "XDG_CACHE_HOME="+e.WorkDir+"/.xdg-cache")
+			e.Values[registriesKey] = registries{}
+			// No login of whoever runs the tests is ever used.
+			e.Vars = append(e.Vars, "DOCKER_CONFIG="+e.WorkDir+"/.docker", "HOME="+e.WorkDir)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -50,7 +53,8 @@ func TestScript(t *testing.T) {
 			"proxy":   proxy,
 			"cut":     cut,
 			"bucket":  bucket, "gitrepo": gitrepo, "resolves": resolves, "differonly": differonly,
-			"replace": replace,
+			"replace":  replace,
+			"registry": startRegistry, "publish": publishImages, "requests": requests, "cibucket": cibucket,
 		},
 	})
 }

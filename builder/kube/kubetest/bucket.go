@@ -107,6 +107,14 @@ func (b *Bucket) PublishControlPlane(ctx context.Context, kind, version, goarch 
 	return writeSums(files...)
 }
 
+// Add puts an object with its checksums.
+func (b *Bucket) Add(object string, data []byte) error {
+	if err := b.put(object, data); err != nil {
+		return err
+	}
+	return writeSums(b.Path(object))
+}
+
 func (b *Bucket) put(object string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(b.Path(object)), 0o755); err != nil {
 		return err

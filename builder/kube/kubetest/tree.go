@@ -38,6 +38,8 @@ func main() { fmt.Println("kube-log-runner", variant) }
 	for _, p := range []string{"kubelet", "kube-proxy", "kubeadm", "kubectl", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		files["cmd/"+p+"/"+p+".go"] = mainPackage
 	}
+	files["cmd/kubeadm/kubeadm.go"] = kubeadmPackage
+	files["cmd/kubeadm/app/constants/constants.go"] = constantsPackage
 	if r.Broken {
 		files["cmd/kubelet/kubelet_windows.go"] = "package main\n\nvar broken int = \"no number\"\n"
 	}
@@ -98,6 +100,57 @@ import (
 var variant string
 
 func main() {
+	fmt.Println(version.Get())
+	if len(os.Args) > 2 {
+		fmt.Println(version.Detail(), client.Detail(), variant)
+	}
+}
+`
+
+// The tags that the fixture's kubeadm asks for.
+const (
+	Etcd    = "3.7.0-0"
+	CoreDNS = "v1.14.6"
+	Pause   = "3.10.2"
+)
+
+const constantsPackage = `package constants
+
+const (
+	// DefaultEtcdVersion is not the one of the table.
+	DefaultEtcdVersion = "3.0.0-0"
+	CoreDNSVersion     = "` + CoreDNS + `"
+	PauseVersion       = "` + Pause + `"
+)
+
+// SupportedEtcdVersion is by minor.
+var SupportedEtcdVersion = map[uint8]string{
+	36: "3.6.8-0",
+	37: "` + Etcd + `",
+}
+`
+
+const kubeadmPackage = `package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	client "k8s.io/client-go/pkg/version"
+	"k8s.io/component-base/version"
+	"k8s.io/kubernetes/cmd/kubeadm/app/constants"
+)
+
+var variant string
+
+func main() {
+	if strings.HasPrefix(strings.Join(os.Args[1:], " "), "config images list --kubernetes-version") {
+		fmt.Println(os.Args[len(os.Args)-1] + "/coredns/coredns:" + constants.CoreDNSVersion)
+		fmt.Println(os.Args[len(os.Args)-1] + "/pause:" + constants.PauseVersion)
+		fmt.Println(os.Args[len(os.Args)-1] + "/etcd:" + constants.SupportedEtcdVersion[37])
+		return
+	}
 	fmt.Println(version.Get())
 	if len(os.Args) > 2 {
 		fmt.Println(version.Detail(), client.Detail(), variant)
