@@ -42,7 +42,8 @@ func (s *bucketSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, 
 		return Bits{}, err
 	}
 	gosource.SortBinaries(found)
-	return Bits{Ref: ref, Binaries: found}, nil
+	bits := Bits{Ref: ref, Binaries: found}
+	return bits, s.opts.tryOut(ctx, bits, dir, true, sink)
 }
 
 // fetchOne puts one program into dir.

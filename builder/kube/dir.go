@@ -68,7 +68,7 @@ func (d *dirSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) 
 		return Ref{}, errors.Join(problems...)
 	}
 	kubelet := filepath.Join(d.path, found[Kubelet])
-	if ref.Version, err = d.version(ctx, kubelet, sink); err != nil {
+	if ref.Version, err = d.version(ctx, kubelet, ref.Inputs[Kubelet+".exe"], sink); err != nil {
 		return Ref{}, err
 	}
 	if len(missing) == 0 {
@@ -117,6 +117,9 @@ func (d *dirSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, sin
 			return Bits{}, versionProblem(field, from, "has changed since the folder was looked at", "run it again when nothing writes to it")
 		}
 		bits.Binaries = append(bits.Binaries, bin)
+	}
+	if err := d.opts.tryOut(ctx, bits, dir, false, sink); err != nil {
+		return Bits{}, err
 	}
 	if len(missing) > 0 {
 		if ref.Base == nil {

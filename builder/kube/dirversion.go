@@ -16,7 +16,7 @@ import (
 
 // version finds out the version of a folder's kubelet.exe: as the user says,
 // as the file "version" says, else as the program itself says.
-func (d *dirSource) version(ctx context.Context, kubelet string, sink report.Sink) (string, error) {
+func (d *dirSource) version(ctx context.Context, kubelet, digest string, sink report.Sink) (string, error) {
 	if d.opts.Version != "" {
 		v, err := normalizeVersion(d.opts.Version, true)
 		if err != nil {
@@ -36,7 +36,7 @@ func (d *dirSource) version(ctx context.Context, kubelet string, sink report.Sin
 	case !errors.Is(err, os.ErrNotExist):
 		return "", &fault.Problem{Class: fault.Input, Field: field, Value: file, Why: "can't be read", Err: err, Fix: "write one line such as v1.37.2 into it, or say --k8s-version"}
 	}
-	out, err := runWindows(ctx, d.opts.CacheDir, kubelet, "--version")
+	out, err := d.opts.ask(ctx, kubelet, strings.TrimPrefix(digest, "sha256:"), "--version")
 	if ctx.Err() != nil {
 		return "", fmt.Errorf("asking kubelet.exe for its version: %w", ctx.Err())
 	}

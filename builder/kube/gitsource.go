@@ -181,7 +181,11 @@ func compileTree(ctx context.Context, ref Ref, src sourceTree, dir, scratch stri
 		e.From, e.Stamps, e.Standalone = src.from+" with "+ref.Toolchain, stampsOf(ref), ref.Version
 		return e
 	}
-	return b.All(ctx, dir)
+	bits, err := b.All(ctx, dir)
+	if err != nil {
+		return Bits{}, err
+	}
+	return bits, opts.tryOut(ctx, bits, dir, true, sink)
 }
 
 // expectOf is what every compiled program must prove. A program that has no

@@ -33,7 +33,11 @@ func (s *moduleSource) Fetch(ctx context.Context, ref Ref, dir, scratch string, 
 		return Bits{}, err
 	}
 	b.Expect = func(p gosource.Program) Expect { return expectModule(ref, p) }
-	return b.All(ctx, dir)
+	bits, err := b.All(ctx, dir)
+	if err != nil {
+		return Bits{}, err
+	}
+	return bits, s.opts.tryOut(ctx, bits, dir, true, sink)
 }
 
 // prepare writes the outer module. Its go.sum has the digests of the ref, so

@@ -3,11 +3,14 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/internal/exec"
+	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/internal/wine"
 )
 
@@ -15,30 +18,56 @@ import (
 // 15 s on a busy machine; later ones take a second.
 const wineDeadline = 3 * time.Minute
 
+// errCantRun says that it is this machine that can't run a Windows program.
+var errCantRun = errors.New("no Windows program can be run")
+
 // runWindows runs a Windows program and returns what it prints: directly on
-// Windows, elsewhere under wine, if there is one, with a prefix of its own in
-// cacheDir.
+// Windows, elsewhere under wine, with a prefix of its own in cacheDir. Where
+// there is no wine, or none that works, the error is errCantRun.
 func runWindows(ctx context.Context, cacheDir, exe string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, wineDeadline)
-	defer cancel()
 	exe, err := filepath.Abs(exe)
 	if err != nil {
 		return "", err
 	}
-	if runtime.GOOS == "windows" {
-		out, err := exec.Run(ctx, exec.Command{Program: exe, Args: args})
-		return string(out), err
+	cmd := exec.Command{Program: exe, Args: args}
+	if runtime.GOOS != "windows" {
+		prefix, err := openWine(ctx, cacheDir)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", errCantRun, err)
+		}
+		cmd = prefix.Command(exe, args...)
 	}
+	limited, cancel := context.WithTimeout(ctx, wineDeadline)
+	defer cancel()
+	out, err := exec.Run(limited, cmd)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return "", fmt.Errorf("%w: %s did not end within %s", errCantRun, filepath.Base(exe), wineDeadline)
+	}
+	return string(out), err
+}
+
+// openWine sets up wine's folder, which one process does at a time.
+func openWine(ctx context.Context, cacheDir string) (*wine.Prefix, error) {
 	if _, err := wine.Find(); err != nil {
-		return "", errors.New("there is no wine to ask kubelet.exe itself with")
+		return nil, err
 	}
 	if cacheDir == "" {
-		return "", errors.New("there is no folder to keep wine's files in")
+		return nil, errors.New("there is no folder to keep wine's files in")
 	}
-	prefix, err := wine.Open(ctx, filepath.Join(cacheDir, "wine"))
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a folder for wine: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wineDeadline)
+	defer cancel()
+	dir := filepath.Join(cacheDir, "wine")
+	unlock, err := gosource.WaitForLock(ctx, dir+".lock", nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	out, err := exec.Run(ctx, prefix.Command(exe, args...))
-	return string(out), err
+	defer unlock()
+	prefix, err := wine.Open(ctx, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir)) // half a folder is 700 MB for nothing
+	}
+	return prefix, nil
 }

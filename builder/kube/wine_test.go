@@ -36,20 +36,52 @@ func FuzzPrintedVersion(f *testing.F) {
 	})
 }
 
-// The folder's own program tells its version, where there is a wine.
-func TestDirAsksTheProgram(t *testing.T) {
+// The tests of this package run nothing under wine unless they say so.
+func TestMain(m *testing.M) {
+	if err := os.Setenv(wine.Variable, "none"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// The folder's own program tells its version, where there is a wine, and so do
+// the programs of every other source. What was run once is not run again.
+func TestProgramsAreRunUnderWine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts wine")
 	}
+	t.Setenv(wine.Variable, "")
 	if _, err := wine.Find(); err != nil {
 		t.Skip(err)
 	}
-	dir, cache := kubetest.Fixture(t, t.TempDir(), "v1.38.0-alpha.1.5+0123abcd"), t.TempDir()
+	cache := t.TempDir()
+	dir := kubetest.Fixture(t, t.TempDir(), "v1.38.0-alpha.1.5+0123abcd")
 	ref, err := mustDir(t, dir, Options{CacheDir: cache}).Resolve(t.Context(), report.Discard)
 	if err != nil || ref.Version != "v1.38.0-alpha.1.5+0123abcd" {
 		t.Errorf("got %q, %v", ref.Version, err)
 	}
 	if _, err := os.Stat(filepath.Join(cache, "wine")); err != nil {
 		t.Error(err)
+	}
+	repo, _ := gitRepo(t)
+	_, bucket := bucketServer(t)
+	module := proxySource(t, "v1.37.2", kubetest.Release{Version: "v1.37.2", Commit: fixtureCommit, Time: fixtureDate, GoVersion: hostGo(t)})
+	for text, opts := range map[string]Options{dir: {}, repo: {}, "git:" + repo + "@master": {}, "release/v1.37.2": bucket, "v1.37.2": module.opts} {
+		opts.CacheDir = cache
+		src, ref, err := resolveText(t, text, opts, report.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := &recorder{}
+		if _, err := src.Fetch(t.Context(), ref, t.TempDir(), t.TempDir(), rec); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if n := rec.messages(report.Note); len(n) != 0 {
+			t.Errorf("%s: %q", text, n)
+		}
+	}
+	said, err := filepath.Glob(filepath.Join(cache, "said", "*"))
+	if err != nil || len(said) < 6 { // each source's kubelet.exe and kubeadm.exe, some of which are the same
+		t.Errorf("kept what %d runs printed, %v", len(said), err)
 	}
 }

@@ -39,7 +39,7 @@ func TestScript(t *testing.T) {
 			e.Vars = append(e.Vars, goFolders...)
 			// The folder of the programs under test alone, for a machine that has no others.
 			e.Vars = append(e.Vars, "BIN="+filepath.SplitList(e.Getenv("PATH"))[0])
-			e.Vars = append(e.Vars, "WBOX_STORE="+e.WorkDir+"/.store", "XDG_CACHE_HOME="+e.WorkDir+"/.xdg-cache")
+			e.Vars = append(e.Vars, "WBOX_STORE="+e.WorkDir+"/.store", "WBOX_WINE=none", "XDG_CACHE_HOME="+e.WorkDir+"/.xdg-cache")
 			e.Values[registriesKey] = registries{}
 			// No login of whoever runs the tests is ever used.
 			e.Vars = append(e.Vars, "DOCKER_CONFIG="+e.WorkDir+"/.docker", "HOME="+e.WorkDir)
