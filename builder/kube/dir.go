@@ -35,7 +35,10 @@ func newDir(text string, opts Options) (Source, error) {
 	if isSourceTree(text) {
 		return &checkoutSource{path: text, opts: opts}, nil
 	}
-	if opts.Linux || opts.Debug || opts.ControlPlane != "" {
+	if opts.ControlPlane != "" {
+		return nil, versionProblem(field, text, "holds programs for Windows nodes, none of a control plane", "give a source tree, a git ref or a release")
+	}
+	if opts.Linux || opts.Debug {
 		return nil, versionProblem(field, text, "holds programs that are ready: --linux and --debug need the source", "give a source tree, a git ref or a release")
 	}
 	return &dirSource{path: text, opts: opts}, nil

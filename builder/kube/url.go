@@ -33,7 +33,9 @@ func newURL(text string, opts Options) (Source, error) {
 		return nil, versionProblem(field, fetch.Redact(text), "is no URL that can be read", fix)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, versionProblem(field, fetch.Redact(text), "is a URL of a kind that is not supported ("+u.Scheme+")", fix)
-	case opts.Linux || opts.Debug || opts.ControlPlane != "":
+	case opts.ControlPlane != "":
+		return nil, versionProblem(field, fetch.Redact(text), "holds programs for Windows nodes, none of a control plane", "give a git ref or a release")
+	case opts.Linux || opts.Debug:
 		return nil, versionProblem(field, fetch.Redact(text), "holds programs that are ready: --linux and --debug need the source", "give a git ref or a release")
 	}
 	return &urlSource{text: strings.TrimRight(text, "/"), opts: opts}, nil
