@@ -53,8 +53,9 @@ func TestScript(t *testing.T) {
 			"proxy":   proxy,
 			"cut":     cut,
 			"bucket":  bucket, "gitrepo": gitrepo, "resolves": resolves, "differonly": differonly,
-			"replace":  replace,
-			"registry": startRegistry, "publish": publishImages, "requests": requests, "cibucket": cibucket,
+			"replace":    replace,
+			"pluginrepo": pluginRepo,
+			"registry":   startRegistry, "publish": publishImages, "requests": requests, "cibucket": cibucket,
 		},
 	})
 }

@@ -38,9 +38,9 @@ Credentials come from ` + images.AuthVariable + ` (the content of Docker's confi
 podman login and their credential helpers keep them.`
 
 func (a *app) imagesCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "images", Short: "List and copy the container images that a cluster needs", Long: imagesLong, Args: noArgs,
+	cmd := &cobra.Command{Use: "images", Short: "List, copy, save and make the container images that a cluster needs", Long: imagesLong, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(a.imagesListCommand(), a.imagesMirrorCommand())
+	cmd.AddCommand(a.imagesListCommand(), a.imagesMirrorCommand(), a.imagesBuildCommand())
 	return cmd
 }
 
