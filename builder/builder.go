@@ -94,8 +94,10 @@ type Built struct {
 
 // Build makes what is missing. It must be given what Resolve returned. Where
 // disk or memory are too short for it, it refuses before it starts: see
-// Preflight.
-func (b *Builder) Build(ctx context.Context, r *Resolved) (*Built, error) {
+// Preflight. A disk that is full by then is a *fault.Problem of class
+// fault.Host that names the folder.
+func (b *Builder) Build(ctx context.Context, r *Resolved) (_ *Built, err error) {
+	defer func() { err = b.full(err, r.Spec.Output) }()
 	if err := b.store.Sweep(); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/kube"
 	"github.com/wbox-dev/wbox/builder/lock"
 	"github.com/wbox-dev/wbox/builder/spec"
@@ -47,8 +48,12 @@ func (l *Lock) Write(ctx context.Context) error {
 		err = atomicfile.Write(ctx, l.Path, data, 0o644)
 	}
 	if err != nil && ctx.Err() == nil {
-		return &fault.Problem{Class: fault.Host, Field: "lock", Value: l.Path, Why: "can't be written", Err: err,
+		p := &fault.Problem{Class: fault.Host, Field: "lock", Value: l.Path, Why: "can't be written", Err: err,
 			Fix: "name another with --lock FILE"}
+		if capacity.IsFull(err) {
+			p.Fix = "make room, or " + p.Fix
+		}
+		return p
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/box"
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
 	"github.com/wbox-dev/wbox/builder/network"
@@ -74,6 +75,9 @@ func sweepOutput(dir string) error {
 }
 
 func unwritableOutput(dir string, err error) error {
+	if capacity.IsFull(err) {
+		return &fault.Problem{Class: fault.Host, Field: "-o", Value: dir, Why: diskIsFull, Err: err, Fix: outputFull}
+	}
 	return &fault.Problem{Class: fault.Host, Field: "-o", Value: dir, Why: "is not writable", Err: err, Fix: "name a folder that you may write to"}
 }
 
@@ -219,9 +223,10 @@ type ProofNote struct {
 // Publish puts the box into the output folder, then the catalog that names it,
 // then its manifest, each complete and by rename; what is missing of an earlier
 // attempt is written again. A version that is there already with other bytes is
-// refused.
-func (b *Builder) Publish(ctx context.Context, built *Built) (*Published, error) {
+// refused. A full disk is as for Build.
+func (b *Builder) Publish(ctx context.Context, built *Built) (_ *Published, err error) {
 	r := built.Resolved
+	defer func() { err = b.full(err, r.Spec.Output) }()
 	out, err := filepath.Abs(r.Spec.Output)
 	if err != nil {
 		return nil, err

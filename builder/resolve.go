@@ -71,7 +71,7 @@ type ResolveOptions struct {
 func (b *Builder) Resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions) (*Resolved, error) {
 	s.Default()
 	r, err := b.resolve(ctx, s, opts)
-	return r, s.Locate(err)
+	return r, s.Locate(b.full(err, s.Output))
 }
 
 func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions) (*Resolved, error) {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
 
@@ -309,9 +310,13 @@ func (s *Store) SweepBlobs() error {
 
 // blobProblem words a lack of space.
 func (s *Store) blobProblem(err error) error {
-	if !isDiskFull(err) {
+	if !capacity.IsFull(err) {
 		return err
 	}
-	return &fault.Problem{Class: fault.Host, Field: "--store", Value: s.root, Why: "its disk is full", Err: err,
+	return full(s.root, err)
+}
+
+func full(root string, err error) error {
+	return &fault.Problem{Class: fault.Host, Field: "--store", Value: root, Why: "its disk is full", Err: err,
 		Fix: "make room, or name another folder with --store or WBOX_STORE"}
 }

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
 
@@ -65,6 +66,9 @@ func Open(root string) (*Store, error) {
 }
 
 func unwritable(root string, err error) error {
+	if capacity.IsFull(err) {
+		return full(root, err)
+	}
 	return &fault.Problem{Class: fault.Host, Field: "--store", Value: root, Why: "is not writable", Err: err,
 		Fix: "name another folder with --store or WBOX_STORE"}
 }

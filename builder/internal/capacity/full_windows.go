@@ -1,4 +1,4 @@
-package cas
+package capacity
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func isDiskFull(err error) bool {
+// IsFull says whether err is that of a file system that is full.
+func IsFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
 }
