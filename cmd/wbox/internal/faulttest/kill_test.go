@@ -4,7 +4,6 @@ package faulttest
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -117,22 +116,11 @@ func (l *lab) strike(t *testing.T, site *Wbox, b Blow, check func(*testing.T, *W
 // complete runs a build to its end.
 func (l *lab) complete(t *testing.T, site *Wbox) {
 	t.Helper()
-	made := map[string]string{}
-	for _, r := range site.Results(t) {
-		made[r.Key] = r.Run
-	}
+	made := site.Made(t)
 	if e := site.Build(t, nil, "--k8s", l.path(newVersion)); e.Code != 0 {
 		t.Errorf("the run after it: exit code %d\n%s", e.Code, e.Stderr)
 		return
 	}
-	now := map[string]string{}
-	for _, r := range site.Results(t) {
-		if made[r.Key] != "" {
-			now[r.Key] = r.Run
-		}
-	}
-	if !maps.Equal(made, now) {
-		t.Errorf("finished results were made again: %v, now %v", made, now)
-	}
+	site.CheckKept(t, made)
 	l.finished(t, site)
 }

@@ -121,7 +121,7 @@ func (l *lab) site(name string) *Wbox {
 	}
 	w := &Wbox{Program: []string{os.Args[0]}, Store: filepath.Join(dir, "store"), Out: filepath.Join(dir, "out"), Tmp: filepath.Join(dir, "tmp"),
 		Selection: []string{"--iso", l.path("stand-in.iso"), "--cni", "calico", "--disk", strconv.Itoa(diskGiB)},
-		Env:       []string{layoutEnv + "=" + l.path("layout.qcow2"), journalEnv + "=" + filepath.Join(dir, "seeds")}, boxes: l.boxes}
+		Env:       []string{layoutEnv + "=" + l.path("layout.qcow2"), journalEnv + "=" + filepath.Join(dir, "seeds")}, boxes: l.boxes, journal: filepath.Join(dir, "seeds")}
 	if err := os.MkdirAll(w.Tmp, 0o755); err != nil {
 		l.t.Fatal(err)
 	}
@@ -147,15 +147,8 @@ func (l *lab) memory() string {
 // reset puts a site back to where the old version is published.
 func (l *lab) reset(w *Wbox, warm bool) {
 	l.t.Helper()
-	l.remove(w.Out, w.Store)
-	l.copy(l.published, w.Out)
-	// The catalog names its folder.
-	catalog := filepath.Join(w.Out, "catalog.json")
-	data, err := os.ReadFile(catalog)
-	if err == nil {
-		err = os.WriteFile(catalog, []byte(strings.ReplaceAll(string(data), l.path("undisturbed/out"), w.Out)), 0o644)
-	}
-	if err != nil {
+	l.remove(w.Store)
+	if err := w.Restore(l.t.Context(), l.published, l.path("undisturbed/out")); err != nil {
 		l.t.Fatal(err)
 	}
 	if warm {
@@ -165,8 +158,8 @@ func (l *lab) reset(w *Wbox, warm bool) {
 
 func (l *lab) copy(from, to string) {
 	l.t.Helper()
-	if out, err := exec.CommandContext(l.t.Context(), "cp", "-r", "--reflink=auto", "--sparse=always", from, to).CombinedOutput(); err != nil {
-		l.t.Fatalf("cp: %v: %s", err, out)
+	if err := CopyTree(l.t.Context(), from, to); err != nil {
+		l.t.Fatal(err)
 	}
 }
 
@@ -192,7 +185,7 @@ func (l *lab) sum(path string) string {
 // runs that were ended while they wrote it down.
 func (l *lab) journal(w *Wbox) string {
 	l.t.Helper()
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(w.Store), "seeds"))
+	data, err := os.ReadFile(w.journal)
 	if err != nil {
 		l.t.Fatal(err)
 	}

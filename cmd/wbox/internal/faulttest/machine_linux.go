@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/guest"
 	guestfake "github.com/wbox-dev/wbox/builder/guest/fake"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
@@ -42,6 +43,7 @@ type machines struct {
 	Layout, Journal string
 
 	alive   sync.Mutex // held while a guest does anything
+	fake    *hvfake.Driver
 	mu      sync.Mutex
 	current *running // the engine runs one at a time; it stays through a reboot
 }
@@ -82,7 +84,8 @@ type running struct {
 
 // driver returns the driver, and what reaches its guests.
 func (l *machines) driver() (hypervisor.Driver, func(context.Context, netip.AddrPort, guest.Access, bool) (guest.Conn, error)) {
-	return driver{hvfake.New(l.boot), l}, func(ctx context.Context, _ netip.AddrPort, _ guest.Access, _ bool) (guest.Conn, error) {
+	l.fake = hvfake.New(l.boot)
+	return driver{l.fake, l}, func(ctx context.Context, _ netip.AddrPort, _ guest.Access, _ bool) (guest.Conn, error) {
 		if g := l.get(); g != nil {
 			return g.Dial(ctx)
 		}
@@ -93,11 +96,17 @@ func (l *machines) driver() (hypervisor.Driver, func(context.Context, netip.Addr
 func (l *machines) boot(ctx context.Context, m *hvfake.Guest) {
 	l.alive.Lock()
 	defer l.alive.Unlock()
-	if err := l.live(ctx, m); err != nil && ctx.Err() == nil {
-		m.Serial("fake guest: " + err.Error() + "\n") //nolint:errcheck // the machine's end says it too
-		l.set(nil)
-		m.PowerOff()
+	err := l.live(ctx, m)
+	if err == nil || ctx.Err() != nil {
+		return
 	}
+	l.set(nil)
+	all := l.fake.Machines()
+	p := &fault.Problem{Class: fault.Host, Field: "disk", Value: m.Config.Disk, Why: "the fake machine can't work on it", Err: err}
+	if strings.Contains(strings.ToLower(err.Error()), "no space left on device") { // as QEMU's driver says it
+		p.Why, p.Fix = "the file system that holds it is full", "make room there, or keep the store elsewhere"
+	}
+	all[len(all)-1].Crash(p)
 }
 
 // live is one boot.
@@ -129,14 +138,16 @@ func (l *machines) live(ctx context.Context, m *hvfake.Guest) error {
 		l.set(nil)
 		return nil
 	}
-	err := g.write(ctx, m.Config)
+	if err := g.write(ctx, m.Config); err != nil {
+		return err
+	}
 	if rebooted {
 		m.Reset()
-		return err
+		return nil
 	}
 	l.set(nil)
 	m.PowerOff()
-	return err
+	return nil
 }
 
 // wait returns once the guest goes down for a reboot, or for good; ok is false

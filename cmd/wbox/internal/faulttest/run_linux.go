@@ -27,8 +27,9 @@ type Wbox struct {
 	Tmp       string   // TMPDIR of the child, which is to be empty afterwards
 	Selection []string // arguments of build and plan beside store and output
 
-	mark  string          // tells the child's processes from all others
-	boxes map[string]bool // digests of boxes that other stores have made
+	mark    string          // tells the child's processes from all others
+	boxes   map[string]bool // digests of boxes that other stores have made
+	journal string          // see machines
 }
 
 // markEnv is inherited by all that a child starts.
