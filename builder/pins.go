@@ -14,6 +14,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/kube"
 	"github.com/wbox-dev/wbox/builder/lock"
 	"github.com/wbox-dev/wbox/builder/spec"
+	"github.com/wbox-dev/wbox/builder/stages/preload"
 )
 
 // Pins say to which lock a build is held.
@@ -129,6 +130,9 @@ func (r *Resolved) lock() *lock.Lock {
 	}
 	if r.containerdDigest != "" {
 		inputs["containerd"] = lock.Input{Digest: r.containerdDigest, Source: source(r.Spec.Containerd)}
+	}
+	for _, i := range preload.Images(r.preload) {
+		inputs[imageInput(i.Name)] = lock.Input{Digest: i.Digest}
 	}
 	resolved[requestKey] = pinnedRequest(r.Spec.K8s, r.Ref)
 	prefix := "kubernetes"

@@ -13,6 +13,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
 	"github.com/wbox-dev/wbox/builder/stages/node"
 	"github.com/wbox-dev/wbox/builder/stages/payload"
+	"github.com/wbox-dev/wbox/builder/stages/preload"
 	"github.com/wbox-dev/wbox/builder/stages/proof"
 	"github.com/wbox-dev/wbox/builder/stages/runtime"
 	"github.com/wbox-dev/wbox/builder/stages/updates"
@@ -25,14 +26,14 @@ func pipeline(r *Resolved, host bake.Host) []stage.Stage {
 	var (
 		w         = r.windowsConfig()
 		feat      = features.Config{CNI: r.Spec.CNI}
-		run       = runtime.Config{WindowsBuild: r.Edition.Build, Containerd: r.containerd, ContainerdDigest: r.containerdDigest}
+		run       = r.runtimeConfig()
 		net       = cni.Config{CNI: r.Spec.CNI}
 		k8s       = node.Config{Minor: r.Minor, WindowsBuild: r.Edition.Build}
 		bits      = stage.FromStage("", kubebits.Name, kubebits.Output)
 		finished  = stage.FromStage("", payload.Name, payload.DiskOutput)
 		isProofOf = concat(windows.Prepare(), features.Scripts(feat), runtime.Scripts(run), cni.Scripts(net), node.Scripts(k8s), generalize.Scripts())
 	)
-	return []stage.Stage{
+	stages := []stage.Stage{
 		kubebits.New(r.source, r.Ref),                                                       // first, since it runs beside the layers
 		windows.New(w, host),                                                                // the slowest by far, and the same for every Kubernetes and CNI
 		updates.New(windows.Name, windows.Name, host),                                       // months apart
@@ -45,6 +46,20 @@ func pipeline(r *Resolved, host bake.Host) []stage.Stage {
 		proof.New(proof.Config{Scripts: isProofOf, Account: generalize.Account(), Files: payload.Files}, finished, bits, host), // gates publishing
 		libvirt.New(r.libvirtConfig(), finished, host.Disk),                                                                    // beside the proof
 	}
+	if len(r.preload) > 0 { // beside the compile, since it waits for the network
+		stages = append([]stage.Stage{preload.New(r.preload)}, stages...)
+	}
+	return stages
+}
+
+// runtimeConfig says which runtime the box gets, and which images lie in it.
+func (r *Resolved) runtimeConfig() runtime.Config {
+	c := runtime.Config{WindowsBuild: r.Edition.Build, Containerd: r.containerd, ContainerdDigest: r.containerdDigest, NoUnpack: r.Media.StandIn != nil,
+		Archives: stage.FromStage("images", preload.Name, preload.Output)}
+	for _, i := range preload.Images(r.preload) {
+		c.Images = append(c.Images, runtime.Image(i))
+	}
+	return c
 }
 
 // targets are the stages whose results a build is for.

@@ -20,6 +20,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/engine"
 	"github.com/wbox-dev/wbox/builder/network"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
+	"github.com/wbox-dev/wbox/builder/stages/preload"
 	"github.com/wbox-dev/wbox/builder/stages/proof"
 )
 
@@ -316,6 +317,9 @@ func (b *Built) manifest(p *Published) Manifest {
 	}
 	for name, digest := range r.Ref.Inputs {
 		m.Inputs["kubernetes "+name] = digest
+	}
+	for _, i := range preload.Images(r.preload) {
+		m.Inputs[imageInput(i.Name)] = i.Digest
 	}
 	if r.containerdDigest != "" {
 		m.Inputs["containerd"] = r.containerdDigest

@@ -18,6 +18,8 @@ import (
 	"github.com/wbox-dev/wbox/builder/quirks"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/spec"
+	"github.com/wbox-dev/wbox/builder/stages/preload"
+	"github.com/wbox-dev/wbox/images"
 )
 
 // Resolved is a Spec whose every name has become a digest, on a host that was
@@ -38,6 +40,7 @@ type Resolved struct {
 	pending                      *media.Pending // what a build would download; a plan's only
 	source                       kube.Source
 	containerd, containerdDigest string // folder, digest of its files
+	preload                      []preload.Archive
 	memoryMiB                    int
 	disk                         *disk.Tool
 }
@@ -59,9 +62,10 @@ type ResolveOptions struct {
 	Pins     Pins         // the lock that holds
 	Offline  bool         // the network must not be used: what is not on this machine is an error that names it
 
-	Media    media.Options // where Windows may come from; Offline and Sink are those of here and of the Builder
-	Download bool          // download the medium although only a plan was asked for
-	Pending  bool          // plan without the medium where a build would download it, and without a lock then; not with a frozen lock
+	Images   *images.Client // Optional: what looks up and pulls the images of --preload. Default: one without a cache.
+	Media    media.Options  // where Windows may come from; Offline and Sink are those of here and of the Builder
+	Download bool           // download the medium although only a plan was asked for
+	Pending  bool           // plan without the medium where a build would download it, and without a lock then; not with a frozen lock
 }
 
 // Resolve defaults and checks a Spec, finds out what its names stand for and
@@ -104,6 +108,9 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	// A medium of an own URL may be a stand-in: it tells once it is here.
 	if known := pending == nil || s.ISO == ""; known && !opts.PlanOnly && problems[2] == nil && problems[4] == nil {
 		problems = append(problems, r.checkEmulation())
+	}
+	if problems[2] == nil { // only the medium tells which images run
+		problems = append(problems, r.resolvePreload(ctx, opts, pinned))
 	}
 	if err := fault.Check(problems...); err != nil {
 		return nil, err

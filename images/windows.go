@@ -49,6 +49,17 @@ func BuildOf(osVersion string) int {
 	return n
 }
 
+// WindowsBase is the name of a base image, "nanoserver" or "servercore", for
+// hosts of a build, and "" where none is known.
+func WindowsBase(base string, build int) string {
+	for _, r := range windowsReleases() {
+		if tag := map[string]string{"nanoserver": r.nanoserver, "servercore": r.servercore}[base]; r.build == build && tag != "" {
+			return DefaultMicrosoft + "/windows/" + base + ":" + tag
+		}
+	}
+	return ""
+}
+
 // hostsOf says which releases run an image of a build.
 func hostsOf(build int) string {
 	var hosts []string

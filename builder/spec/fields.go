@@ -15,7 +15,7 @@ type Field struct {
 	Kind reflect.Kind // String, Int, Bool, or Slice for a list
 	Keys []string     // of the mappings that a list holds; nil: it holds texts
 	Enum []string     // all values that are taken; nil: not a choice of few
-	path string       // "always", or "maybe" where other values are no paths
+	path string       // "always", "maybe" where other values are no paths, "archive" where only a .tar is one
 	at   int          // in the struct
 }
 

@@ -35,6 +35,7 @@ windows: 2022
 edition: core
 iso: w.iso
 providers: [libvirt, "qemu"]
+preload: [pause, images.tar]
 name: me/node
 revision: 3
 diskGiB: 100
@@ -56,7 +57,7 @@ registries:
 		t.Fatal(texts(d.problems))
 	}
 	want := Spec{K8s: "1.30", K8sBase: "v1.37.2", K8sVersion: "v1.37.2", CNI: "calico", Containerd: "./c", Windows: "2022", Edition: "core",
-		ISO: "w.iso", Providers: []string{"libvirt", "qemu"}, Name: "me/node", Revision: 3, DiskGiB: 100, Output: "boxes", CPUs: 4, Memory: "8GiB", AllowEmulation: true,
+		ISO: "w.iso", Providers: []string{"libvirt", "qemu"}, Preload: []string{"pause", "images.tar"}, Name: "me/node", Revision: 3, DiskGiB: 100, Output: "boxes", CPUs: 4, Memory: "8GiB", AllowEmulation: true,
 		Proxy: "http://me:sesame@proxy.lan:3128", NoProxy: []string{".lan"}, ClusterNetworks: []string{"10.244.0.0/16", "10.96.0.0/12"}, ExtraCAs: []string{"ca.pem"},
 		Registries: []network.Registry{{Host: "docker.io", Mirrors: []string{"https://mirror.lan", "https://second.lan"}, CA: "mirror.pem"}, {Host: "registry.lan:5000", PlainHTTP: true}}}
 	if !reflect.DeepEqual(d.values, want) {

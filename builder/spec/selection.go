@@ -12,6 +12,9 @@ import (
 // and where it lies differs between machines.
 const folder = "folder"
 
+// archive stands for an archive of images in the same way.
+const archive = "archive"
+
 // Public takes user names, passwords and queries, which often are signatures,
 // out of URLs: a lock is not for secrets. Everything else stays as it is.
 func Public(text string) string {
@@ -36,6 +39,14 @@ func (s *Spec) Selection() map[string]string {
 	if s.Containerd != "" {
 		out["containerd"] = folder
 	}
+	var preload []string
+	for _, word := range s.Preload {
+		if strings.HasSuffix(word, ".tar") {
+			word = archive
+		}
+		preload = append(preload, word)
+	}
+	out["preload"] = strings.Join(preload, ",")
 	for k, v := range out {
 		if v == "" {
 			delete(out, k)

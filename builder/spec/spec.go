@@ -27,6 +27,7 @@ type Spec struct {
 	K8sVersion string   `key:"k8sVersion" flag:"--k8s-version"`              // Optional: the version of a folder's kubelet.exe. Default: what the folder says.
 	CNI        string   `key:"cni" flag:"--cni"`                             // Optional: none, calico, antrea or flannel. Default: none.
 	Containerd string   `key:"containerd" flag:"--containerd" path:"always"` // Optional: a folder with containerd.exe and its companions. Default: not installed.
+	Preload    []string `key:"preload" flag:"--preload" path:"archive"`      // Optional: container images that lie in the box already: pause, nanoserver, servercore, an image's name, or an archive of images (.tar). Default: none.
 	Windows    string   `key:"windows" flag:"--windows"`                     // Optional: 2019, 2022 or 2025. Default: 2022.
 	Edition    string   `key:"edition" flag:"--edition"`                     // Optional: core or desktop. Default: core.
 	ISO        string   `key:"iso" flag:"--iso" path:"always"`               // Optional: the Windows installation medium, a file or a URL. Default: the store has it, or it is downloaded.
@@ -129,6 +130,14 @@ func (s *Spec) Validate() error {
 		if err := box.ValidName(s.Name); err != nil {
 			problems = append(problems, err)
 		}
+	}
+	for _, word := range s.Preload {
+		if word == "" {
+			bad("--preload", word, "is empty", "name an image, such as pause, or leave it out")
+		}
+	}
+	if len(s.Preload) > 0 && s.Containerd == "" {
+		bad("--preload", strings.Join(s.Preload, ","), "needs containerd in the box, which imports the images", "name it with --containerd")
 	}
 	if s.Revision < 0 {
 		bad("--revision", fmt.Sprint(s.Revision), "is negative", "use 0 or more")

@@ -135,6 +135,7 @@ func (d *document) rebaseField(dir string, f Field) {
 		switch {
 		case text == "", rooted(text), strings.Contains(text, "://"):
 		case f.path == "maybe" && !kube.IsPath(text, dir):
+		case f.path == "archive" && !strings.HasSuffix(text, ".tar"):
 		default:
 			return relative(dir, text, f.path == "maybe")
 		}

@@ -18,6 +18,16 @@ type Config struct {
 	// Optional: a folder with containerd.exe, ctr.exe and containerd-shim-runhcs-v1.exe,
 	// and the digest of its files. Without it only the configuration is there.
 	Containerd, ContainerdDigest string
+	Images                       []Image     // Optional: images that are imported
+	Archives                     stage.Input // the folder of their archives, where there are any
+	NoUnpack                     bool        // import them without unpacking, for guests that can't unpack Windows layers
+}
+
+// Image is one image that is imported.
+type Image struct {
+	Name   string `json:"name"`   // with its registry and tag
+	Digest string `json:"digest"` // that containerd must know it by
+	File   string `json:"file"`   // its archive
 }
 
 // folderName is the folder below payload/ where the script looks.
@@ -31,6 +41,13 @@ type params struct {
 	ConfDir       string   `json:"confDir"`
 }
 
+// preloadParams are the parameters of 32-preload-images.
+type preloadParams struct {
+	Images []Image  `json:"images"`
+	Unpack bool     `json:"unpack"`
+	Pinned []string `json:"pinned"`
+}
+
 // New makes the layer.
 func New(cfg Config, parent, access string, host bake.Host) *bake.Layer {
 	l := &bake.Layer{ID: Name, Label: "installing the container runtime", Version: 1, Parent: parent, Access: access, Host: host,
@@ -38,15 +55,28 @@ func New(cfg Config, parent, access string, host bake.Host) *bake.Layer {
 	if cfg.Containerd != "" {
 		l.Folders = []stage.Input{stage.Locked(folderName, cfg.ContainerdDigest, cfg.Containerd)}
 	}
+	if len(cfg.Images) > 0 {
+		l.Folders = append(l.Folders, cfg.Archives)
+	}
 	return l
 }
 
 // Scripts returns the layer's scripts, which the proof tests again.
 func Scripts(cfg Config) []bake.Script {
-	return []bake.Script{{Name: "30-install-runtime", Params: params{
+	scripts := []bake.Script{{Name: "30-install-runtime", Params: params{
 		ConfigVersion: 3,
 		SandboxImage:  quirks.PauseImage(cfg.WindowsBuild),
 		BinDirs:       []string{"C:/opt/cni/bin"},
 		ConfDir:       "C:/etc/cni/net.d",
 	}}}
+	if len(cfg.Images) > 0 {
+		pinned := []string{}
+		for _, i := range cfg.Images {
+			if i.Name == quirks.PauseImage(cfg.WindowsBuild) { // no sandbox starts without it
+				pinned = append(pinned, i.Name)
+			}
+		}
+		scripts = append(scripts, bake.Script{Name: "32-preload-images", Params: preloadParams{cfg.Images, !cfg.NoUnpack, pinned}})
+	}
+	return scripts
 }
