@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -35,7 +36,8 @@ func Archive(file, component, tag string) (Source, error) {
 		}
 		repo := t.RepositoryStr()
 		base := repo[strings.LastIndex(repo, "/")+1:]
-		if t.TagStr() != tag || base != component && !strings.HasPrefix(base, component+"-") {
+		// Kubernetes' own name the architecture too, such as kube-apiserver-amd64.
+		if t.TagStr() != tag || !regexp.MustCompile("^"+regexp.QuoteMeta(component)+"(-(amd64|arm64|arm|ppc64le|s390x))?$").MatchString(base) {
 			continue
 		}
 		img, err := tarball.ImageFromPath(file, &t)

@@ -114,12 +114,10 @@ type stream struct {
 	ended   error
 }
 
-// Read reads on; io.EOF comes only after the digest was found right.
+// Read reads on. The last bytes are only handed out when the digest was found
+// right, so that nobody ever has all of a wrong content.
 func (s *stream) Read(p []byte) (int, error) {
-	if s.ended != nil {
-		return 0, s.ended
-	}
-	for {
+	for s.ended == nil {
 		k, err := s.rc.Read(p)
 		s.took(p[:k])
 		switch {
@@ -127,28 +125,22 @@ func (s *stream) Read(p []byte) (int, error) {
 			s.ended = s.ctx.Err()
 		case s.n > s.d.Size:
 			s.ended = s.wrong(fmt.Sprintf("it is longer than %d bytes", s.d.Size))
-		case err == nil:
-			if k > 0 {
-				s.resumes = 0
+		case s.n == s.d.Size:
+			if got := hex.EncodeToString(s.h.Sum(nil)); got != s.d.Digest.Hex {
+				s.ended = s.wrong("it has the digest sha256:" + got)
+				break
 			}
-			return k, nil
-		case s.n < s.d.Size:
-			if k > 0 {
-				s.resumes = 0
-				return k, nil // the reader tells its error again
-			}
-			if err = s.resume(err); err == nil {
-				continue
-			}
-			s.ended = err
-		case hex.EncodeToString(s.h.Sum(nil)) != s.d.Digest.Hex:
-			s.ended = s.wrong("it has the digest sha256:" + hex.EncodeToString(s.h.Sum(nil)))
-		default:
 			s.finish()
 			s.ended = io.EOF
+			return k, nil
+		case k > 0: // an error that came with it is told again
+			s.resumes = 0
+			return k, nil
+		case err != nil:
+			s.ended = s.resume(err)
 		}
-		return k, s.ended
 	}
+	return 0, s.ended
 }
 
 // took counts, hashes and keeps what was read.

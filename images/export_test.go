@@ -1,0 +1,4 @@
+package images
+
+// NewMemCache is the cache of this package's tests.
+func NewMemCache() Cache { return newMemCache() }
