@@ -54,8 +54,8 @@ func TestScript(t *testing.T) {
 			"cut":     cut,
 			"bucket":  bucket, "gitrepo": gitrepo, "resolves": resolves, "differonly": differonly,
 			"replace":    replace,
-			"pluginrepo": pluginRepo,
-			"registry":   startRegistry, "publish": publishImages, "requests": requests, "cibucket": cibucket,
+			"pluginrepo": pluginRepo, "members": members,
+			"registry": startRegistry, "publish": publishImages, "requests": requests, "cibucket": cibucket,
 		},
 	})
 }

@@ -40,7 +40,7 @@ podman login and their credential helpers keep them.`
 func (a *app) imagesCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "images", Short: "List, copy, save and make the container images that a cluster needs", Long: imagesLong, Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(a.imagesListCommand(), a.imagesMirrorCommand(), a.imagesBuildCommand())
+	cmd.AddCommand(a.imagesListCommand(), a.imagesMirrorCommand(), a.imagesSaveCommand(), a.imagesBuildCommand())
 	return cmd
 }
 
