@@ -117,12 +117,14 @@ func (p *preloads) pull(ctx context.Context, word, name string) (preload.Archive
 		no.Field = "--preload"
 		return preload.Archive{}, no
 	}
-	src := p.client.Remote(from)
-	m, err := images.Select(ctx, src, []images.Platform{p.host})
+	m, err := images.Select(ctx, p.client.Remote(from), []images.Platform{p.host})
 	if err != nil {
 		return preload.Archive{}, forWord(err, word)
 	}
-	img, err := images.Load(ctx, src, p.host)
+	if from, err = p.client.Parse("--preload", from.Context().Name()+"@"+m.Digest.String()); err != nil {
+		return preload.Archive{}, err
+	}
+	img, err := images.Load(ctx, p.client.Remote(from), p.host)
 	if err != nil {
 		return preload.Archive{}, forWord(err, word)
 	}
@@ -133,9 +135,6 @@ func (p *preloads) pull(ctx context.Context, word, name string) (preload.Archive
 	if err := p.runs(word, ref.Name(), config.OS, config.OSVersion); err != nil {
 		return preload.Archive{}, err
 	}
-	if from, err = p.client.Parse("--preload", from.Context().Name()+"@"+m.Digest.String()); err != nil {
-		return preload.Archive{}, err
-	}
 	return p.pulled(name, from, m.Digest.String()), nil
 }
 
@@ -144,8 +143,9 @@ func forWord(err error, word string) error {
 	var p *fault.Problem
 	if errors.As(err, &p) {
 		about := *p
-		if about.Field = "--preload"; about.Value == "" {
-			about.Value = word
+		about.Field, about.Value = "--preload", word
+		if p.Value != "" && p.Value != word {
+			about.Why = p.Value + " " + p.Why
 		}
 		return &about
 	}

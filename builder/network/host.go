@@ -151,3 +151,7 @@ func octets(network string) []string {
 	}
 	return out
 }
+
+// Offline returns what downloads go through where the network must not be used:
+// every request is a *fault.Problem of class fault.Network.
+func Offline() http.RoundTripper { return fetch.Offline() }

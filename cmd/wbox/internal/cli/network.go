@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"net/http"
+	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/wbox-dev/wbox/builder"
 	"github.com/wbox-dev/wbox/builder/network"
 	"github.com/wbox-dev/wbox/builder/spec"
+	"github.com/wbox-dev/wbox/images"
 )
 
 // networkFlags are the flags of all commands that download what a selection
@@ -53,6 +57,9 @@ func (v *registriesValue) String() string {
 // is told by Resolve, with everything else.
 func (a *app) useNetwork(ctx context.Context, s *spec.Spec, opts *builder.ResolveOptions) error {
 	n := s.Network()
+	if err := a.useRegistries(s, n, opts); err != nil {
+		return err
+	}
 	if (n.Proxy == "" && len(n.ExtraCAs) == 0) || n.Validate() != nil {
 		return nil
 	}
@@ -70,5 +77,38 @@ func (a *app) useNetwork(ctx context.Context, s *spec.Spec, opts *builder.Resolv
 	}
 	opts.Kube.Transport, opts.Media.Transport = transport, transport
 	opts.Kube.Env = append(opts.Kube.Env, env...)
+	return nil
+}
+
+// useRegistries gives the images of --preload a client that keeps what it gets.
+func (a *app) useRegistries(s *spec.Spec, n network.Settings, opts *builder.ResolveOptions) error {
+	if len(s.Preload) == 0 || n.Validate() != nil {
+		return nil
+	}
+	proxy, roots, err := n.Route()
+	if err != nil {
+		return err
+	}
+	cache, err := a.openCache()
+	if err != nil {
+		return err
+	}
+	var plain []string
+	for _, r := range s.Registries {
+		for _, m := range r.Mirrors {
+			if u, err := url.Parse(m); err == nil && u.Scheme == "http" {
+				plain = append(plain, u.Host)
+			}
+		}
+		if r.PlainHTTP {
+			plain = append(plain, r.Host)
+		}
+	}
+	var transport http.RoundTripper = images.NewTransport(proxy, roots, images.DefaultJobs)
+	if opts.Offline {
+		transport = network.Offline()
+	}
+	opts.Images = images.NewClient(images.ClientOptions{Keychain: images.DefaultKeychain(os.Getenv(images.AuthVariable)), Transport: transport, PlainHTTP: plain,
+		Cache: cache.Images(), Sink: a.display, Agent: "wbox/" + version})
 	return nil
 }
