@@ -64,6 +64,10 @@ real-k8s: ## compile real releases of Kubernetes twice each (REAL_K8S="v1.37.2" 
 test-windows: ## the unit tests as Windows programs under wine (scripts/dev/setup.sh windows); what wine can't run is listed
 	go run ./builder/internal/wine/wintest -prefix $(CACHE)/wine $(PKG)
 
+.PHONY: bench-k8s
+bench-k8s: ## measure wbox kube build beside go build on a real Kubernetes (K8S=v1.37.2; COLD=1 compiles twice from nothing)
+	WBOX_BENCH_K8S=$(K8S) WBOX_BENCH_COLD=$(COLD) go test -count=1 -timeout 3h -v -run TestSpeed ./cmd/wbox
+
 .PHONY: lint
 lint: ## golangci-lint if it is installed, go vet and gofmt anyway
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt:"; gofmt -l $$(git ls-files '*.go'); exit 1; }

@@ -111,12 +111,26 @@ func (s *bucketSource) root() string {
 
 // Resolve reads the marker, if there is one, and pins the digest of every file.
 // Where the build that a marker names is not complete, it goes back to the newest
-// one that is, and says so.
+// one that is, and says so. Without the network a version is what it was when it
+// was last resolved.
 func (s *bucketSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) {
 	w, err := newWeb(s.opts, s.root(), sink)
 	if err != nil {
 		return Ref{}, err
 	}
+	if s.opts.Offline && s.marker == "" {
+		if ref, ok := s.remembered(s.version); ok {
+			return ref, nil
+		}
+	}
+	ref, err := s.resolve(ctx, w, sink)
+	if err != nil {
+		return Ref{}, err
+	}
+	return ref, s.remember(ctx, ref)
+}
+
+func (s *bucketSource) resolve(ctx context.Context, w *web, sink report.Sink) (ref Ref, err error) {
 	version := s.version
 	if s.marker != "" {
 		if s.seen, err = s.readMarker(ctx, w, sink); err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -74,5 +75,40 @@ func TestOfflineTakesWhatIsHere(t *testing.T) {
 	}
 	if got, err := resolve(true); err != nil || got.Commit != want.Commit || got.Inputs[gosource.TreeInput] != want.Inputs[gosource.TreeInput] {
 		t.Errorf("a commit that is here: %+v, %v", got, err)
+	}
+}
+
+// A published version that was resolved and downloaded once needs no network
+// again; a marker does, since it moves.
+func TestOfflineTakesAPublishedVersion(t *testing.T) {
+	b, opts := bucketServer(t)
+	src, want, err := resolveText(t, "release/v1.37.2", opts, report.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Fetch(t.Context(), want, t.TempDir(), t.TempDir(), report.Discard); err != nil {
+		t.Fatal(err)
+	}
+	before := b.Asked("release/v1.37.2" + bin + "kubelet.exe.sha256")
+	opts.Offline = true
+	src, got, err := resolveText(t, "release/v1.37.2", opts, report.Discard)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	bits, err := src.Fetch(t.Context(), got, t.TempDir(), t.TempDir(), report.Discard)
+	if err != nil || len(bits.Binaries) != 4 {
+		t.Errorf("got %+v, %v", bits, err)
+	}
+	if n := b.Asked("release/v1.37.2" + bin + "kubelet.exe.sha256"); n != before {
+		t.Errorf("the server was asked %d times, before %d", n, before)
+	}
+	for _, text := range []string{"stable", "ci/latest"} {
+		if _, _, err := resolveText(t, text, opts, report.Discard); fault.ClassOf(err) != fault.Network {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	opts.Linux = true // other files
+	if _, _, err := resolveText(t, "release/v1.37.2", opts, report.Discard); fault.ClassOf(err) != fault.Network {
+		t.Errorf("with --linux: got %v", err)
 	}
 }

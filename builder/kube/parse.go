@@ -60,7 +60,7 @@ func forms() []form {
 		return func(text string, _ Options) (Source, error) { return nil, versionProblem(field, text, why, fix) }
 	}
 	return []form{
-		{"a git ref", match(`^git:`), newGitURL},
+		{"a git ref", match(`^git:`), complete(newGitURL)},
 		{"a git URL", match(`^(ssh|git|git\+ssh)://|^https?://.*\.git(@.*)?$`), refuse("is a git repository, of which no ref is named", "write it as git:REPOSITORY@REF")},
 		{"a URL", match(`^[A-Za-z][A-Za-z0-9+.-]*://`), newURL},
 		{"a fast CI build", match(`^ci/(latest-fast|fast/.*)$`), refuse("has no Windows binaries: the fast build is for linux/amd64 alone", "use ci/latest")},
@@ -68,31 +68,36 @@ func forms() []form {
 		{"a cross build", match(`^ci-cross(/.*)?$`), refuse("is no longer published", "use ci/latest, which has all platforms")},
 		{"a stable CI build", match(`^ci/stable`), refuse("does not exist: only releases are stable", "use stable, or ci/latest")},
 		{"a CI build", match(`^ci/`), whole(newCI)},
-		{"a pull request", match(`^pull/`), newPull},
+		{"a pull request", match(`^pull/`), complete(newPull)},
 		{"a prebuilt release", match(`^release/`), whole(newPrebuilt)},
 		{"a release marker", match(`^(stable|latest)(-1(\.\d+)?)?$`), whole(newMarker)},
 		{"a minor version", match(`^v?1\.\d+$`), whole(newMinor)},
 		{"a release", match(`^v?\d+\.\d+\.\d+`), whole(newRelease)},
-		{"a branch", match(`^(master|main|release-1\.\d+)$`), newGitRef},
-		{"a commit", match(`^[0-9a-f]{7,40}$`), newGitRef},
+		{"a branch", match(`^(master|main|release-1\.\d+)$`), complete(newGitRef)},
+		{"a commit", match(`^[0-9a-f]{7,40}$`), complete(newGitRef)},
 		{folderForm, looksLikePath, newDir},
 	}
 }
 
-// whole refuses the flags that are about a folder for a source that lacks no
-// program and knows its version: ignored, they would be believed to work.
-func whole(source func(string, Options) (Source, error)) func(string, Options) (Source, error) {
+// complete refuses the base of a source that lacks no program: ignored, it would
+// be believed to work.
+func complete(source func(string, Options) (Source, error)) func(string, Options) (Source, error) {
 	return func(text string, opts Options) (Source, error) {
-		for _, f := range []struct{ flag, value, why string }{
-			{"--k8s-base", opts.Base, "is for a folder that lacks programs; " + text + " lacks none"},
-			{"--k8s-version", opts.Version, "is for binaries that don't say their version; " + text + " does"},
-		} {
-			if f.value != "" {
-				return nil, &fault.Problem{Class: fault.Usage, Field: f.flag, Value: f.value, Why: f.why, Fix: "leave it out"}
-			}
+		if opts.Base != "" {
+			return nil, &fault.Problem{Class: fault.Usage, Field: "--k8s-base", Value: opts.Base, Why: "is for a folder that lacks programs; " + text + " lacks none", Fix: "leave it out"}
 		}
 		return source(text, opts)
 	}
+}
+
+// whole is complete, and refuses the version of a source that knows its own.
+func whole(source func(string, Options) (Source, error)) func(string, Options) (Source, error) {
+	return complete(func(text string, opts Options) (Source, error) {
+		if opts.Version != "" {
+			return nil, &fault.Problem{Class: fault.Usage, Field: "--k8s-version", Value: opts.Version, Why: "is for binaries that don't say their version; " + text + " does", Fix: "leave it out"}
+		}
+		return source(text, opts)
+	})
 }
 
 // Parse returns the Source that text asks for, see the table. It reads no more

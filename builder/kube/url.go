@@ -41,15 +41,18 @@ func newURL(text string, opts Options) (Source, error) {
 	return &urlSource{text: strings.TrimRight(text, "/"), opts: opts}, nil
 }
 
-// Resolve downloads the programs and pins them by their digests.
+// Resolve downloads the programs and pins them by their digests. Without the
+// network they are those that were downloaded last.
 func (s *urlSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) {
 	w, err := newWeb(s.opts, DefaultBaseURL, sink)
 	if err != nil {
 		return Ref{}, err
 	}
-	dir, err := s.download(ctx, w)
-	if err != nil {
-		return Ref{}, err
+	dir := s.dir()
+	if _, err := os.Stat(filepath.Join(dir, "kubelet.exe")); err != nil || !s.opts.Offline {
+		if dir, err = s.download(ctx, w); err != nil {
+			return Ref{}, err
+		}
 	}
 	ref, err := (&dirSource{path: dir, opts: s.opts}).Resolve(ctx, sink)
 	ref.Source = "url"
