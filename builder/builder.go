@@ -10,8 +10,10 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/bake"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
+	"github.com/wbox-dev/wbox/builder/licence"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
+	"github.com/wbox-dev/wbox/builder/stages/windows"
 )
 
 // Options are what a Builder works with. Nothing of it changes what comes out.
@@ -27,6 +29,9 @@ type Options struct {
 	Capacity Capacity
 	// Optional: between two looks at a guest that is waited for; default: 2 s.
 	Poll time.Duration
+	// Optional: a clock for rehearsals of what happens to a licence in time; the
+	// guest of a stand-in gets it too, Windows never does. Default: this host's.
+	Clock func() time.Time
 }
 
 // Dialer opens a connection to a guest's WinRM port; see bake.Host.
@@ -53,6 +58,14 @@ func New(opts Options) (*Builder, error) {
 	return &Builder{opts: opts, store: store}, nil
 }
 
+// now is the day by which licences are judged.
+func (b *Builder) now() time.Time {
+	if b.opts.Clock != nil {
+		return b.opts.Clock()
+	}
+	return time.Now()
+}
+
 // PlanLine is one stage of a plan.
 type PlanLine struct {
 	Stage  string `json:"stage"`
@@ -60,6 +73,7 @@ type PlanLine struct {
 	Status string `json:"status"` // hit, miss, empty or always
 	Key    string `json:"key,omitempty"`
 	Why    string `json:"why,omitempty"`
+	Aged   bool   `json:"aged,omitempty"` // a miss, since the evaluation installed before is too old: see Why
 	// Explain is set by Builder.Explain.
 	Explain *StageExplained `json:"explain,omitempty"`
 }
@@ -71,15 +85,23 @@ func (b *Builder) Plan(ctx context.Context, r *Resolved) ([]PlanLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return planLines(planned), nil
+	return r.planLines(planned), nil
 }
 
-func planLines(planned []engine.Planned) []PlanLine {
+func (r *Resolved) planLines(planned []engine.Planned) []PlanLine {
 	out := make([]PlanLine, len(planned))
 	for i, p := range planned {
 		out[i] = PlanLine{Stage: p.Stage.Name(), Title: p.Stage.Title(), Status: string(p.Status), Key: p.Key, Why: p.Why}
+		if r.agedOut(p) {
+			out[i].Why, out[i].Aged = r.Aged(), true
+		}
 	}
 	return out
+}
+
+// agedOut says whether a stage would run since an earlier result is too old.
+func (r *Resolved) agedOut(p engine.Planned) bool {
+	return r.Aged() != "" && p.Stage.Name() == windows.Name && p.Status == engine.Miss
 }
 
 // Built is a finished build: every result is in the store, nothing is
@@ -90,6 +112,7 @@ type Built struct {
 	RunDir   string // events, transcripts, serial logs
 	Stages   []BuiltStage
 	boxPath  string
+	clock    licence.Record // of the Windows inside
 }
 
 // Build makes what is missing. It must be given what Resolve returned. Where
@@ -141,8 +164,12 @@ func (b *Builder) host(ctx context.Context, r *Resolved) bake.Host {
 	if r.Features.Accelerator == hypervisor.Emulation {
 		patience = 4
 	}
-	return bake.Host{Driver: b.opts.Driver, Version: r.Features.Version, Accelerator: r.Features.Accelerator, CPUs: r.Spec.CPUs, MemoryMiB: r.memoryMiB,
+	h := bake.Host{Driver: b.opts.Driver, Version: r.Features.Version, Accelerator: r.Features.Accelerator, CPUs: r.Spec.CPUs, MemoryMiB: r.memoryMiB,
 		Patience: patience, Dial: b.opts.Dial, Disk: r.disk, Poll: b.opts.Poll, Keep: keep}
+	if r.Media.StandIn != nil {
+		h.Clock = b.opts.Clock
+	}
+	return h
 }
 
 // BuiltStage is what became of one stage.
@@ -172,9 +199,20 @@ func (b *Builder) finish(r *Resolved, id, dir string, built []engine.Built) (*Bu
 		out.Stages = append(out.Stages, bs)
 	}
 	path, err := b.outputPath(built, libvirt.Name, libvirt.Output)
+	if err != nil {
+		return nil, err
+	}
 	out.boxPath = path
+	for _, s := range built {
+		if s.Stage.Name() == windows.Name {
+			out.clock, err = readLicence(b.store, s.Key)
+		}
+	}
 	return out, err
 }
+
+// LicenceText says on one line what the licence's clock is.
+func (b *Built) LicenceText() string { return playedText(clockText(b.clock), b.Resolved) }
 
 // UpToDate says whether the build had nothing to do.
 func (b *Built) UpToDate() bool {

@@ -60,7 +60,7 @@ func (b *Builder) explain(r *Resolved, e *engine.Engine, planned []engine.Planne
 	if err != nil {
 		return nil, err
 	}
-	out := &Explanation{Stages: planLines(planned)}
+	out := &Explanation{Stages: r.planLines(planned)}
 	costs, total := newEstimator(r, newLineage(entries)).costs(planned)
 	if _, size := r.Pending(); size > 0 { // the medium stays in the store
 		for i, p := range planned {
@@ -71,6 +71,9 @@ func (b *Builder) explain(r *Resolved, e *engine.Engine, planned []engine.Planne
 		total.download(size)
 	}
 	for i, why := range e.Explain(planned, entries) {
+		if r.agedOut(planned[i]) {
+			why.Reasons = append([]string{r.Aged()}, why.Reasons...)
+		}
 		out.Stages[i].Explain = &StageExplained{Reasons: why.Reasons, Nearest: why.Nearest, Made: why.Made, Cost: costs[i]}
 	}
 	out.Total = total

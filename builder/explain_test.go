@@ -14,10 +14,12 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/engine"
 	"github.com/wbox-dev/wbox/builder/iso"
 	"github.com/wbox-dev/wbox/builder/kube"
+	"github.com/wbox-dev/wbox/builder/licence"
 	"github.com/wbox-dev/wbox/builder/media"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/spec"
 	"github.com/wbox-dev/wbox/builder/stage"
+	"github.com/wbox-dev/wbox/builder/stages/windows"
 )
 
 // standInISO and windowsISO are digests of media that don't exist.
@@ -76,6 +78,12 @@ var plenty = host{storeFree: 100 * gib, outFree: 100 * gib, memory: 4 * gib}
 // many bytes, made in so many seconds.
 func warm(t testing.TB, b *Builder, r *Resolved, size int64, took time.Duration) {
 	t.Helper()
+	warmAs(t, b, r, size, took, licence.New(time.Now(), time.Now(), licence.Guest{}))
+}
+
+// warmAs is warm with a Windows of that licence.
+func warmAs(t testing.TB, b *Builder, r *Resolved, size int64, took time.Duration, l licence.Record) {
+	t.Helper()
 	for range 20 {
 		planned, err := (&engine.Engine{Store: b.store, Sink: report.Discard}).Plan(t.Context(), pipeline(r, bake.Host{}))
 		if err != nil {
@@ -85,7 +93,7 @@ func warm(t testing.TB, b *Builder, r *Resolved, size int64, took time.Duration)
 		for _, p := range planned {
 			if p.Status == engine.Miss && p.Key != "" {
 				missing = true
-				putStage(t, b.store, p, size, took)
+				putStage(t, b.store, p, size, took, l)
 			}
 		}
 		if !missing {
@@ -95,7 +103,7 @@ func warm(t testing.TB, b *Builder, r *Resolved, size int64, took time.Duration)
 	t.Fatal("the store does not get warm")
 }
 
-func putStage(t testing.TB, s *cas.Store, p engine.Planned, size int64, took time.Duration) {
+func putStage(t testing.TB, s *cas.Store, p engine.Planned, size int64, took time.Duration, l licence.Record) {
 	t.Helper()
 	d, err := s.Begin(p.Key)
 	if err != nil {
@@ -111,13 +119,14 @@ func putStage(t testing.TB, s *cas.Store, p engine.Planned, size int64, took tim
 			}
 			path = filepath.Join(path, "kubelet.exe")
 		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, size); err != nil { // sparse: the size counts, not the content
-			t.Fatal(err)
-		}
 		out := cas.OutputResult{Kind: string(o.Kind), Size: size}
+		if o.Name == windows.LicenceOutput {
+			out.Size = putLicence(t, path, l)
+		} else if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		} else if err := os.Truncate(path, size); err != nil { // sparse: the size counts, not the content
+			t.Fatal(err)
+		}
 		if o.Deterministic {
 			out.Digest = "sha256:" + p.Key
 		}
@@ -126,6 +135,19 @@ func putStage(t testing.TB, s *cas.Store, p engine.Planned, size int64, took tim
 	if err := d.Commit(p.Doc, res); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// putLicence writes a licence's record and returns its size.
+func putLicence(t testing.TB, path string, l licence.Record) int64 {
+	t.Helper()
+	data, err := l.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return int64(len(data))
 }
 
 func explainedStage(t *testing.T, x *Explanation, name string) PlanLine {

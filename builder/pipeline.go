@@ -31,6 +31,7 @@ func pipeline(r *Resolved, host bake.Host) []stage.Stage {
 		k8s       = node.Config{Minor: r.Minor, WindowsBuild: r.Edition.Build}
 		bits      = stage.FromStage("", kubebits.Name, kubebits.Output)
 		finished  = stage.FromStage("", payload.Name, payload.DiskOutput)
+		clock     = stage.FromStage("", windows.Name, windows.LicenceOutput)
 		isProofOf = concat(windows.Prepare(), features.Scripts(feat), runtime.Scripts(run), cni.Scripts(net), node.Scripts(k8s), generalize.Scripts())
 	)
 	stages := []stage.Stage{
@@ -44,7 +45,7 @@ func pipeline(r *Resolved, host bake.Host) []stage.Stage {
 		generalize.New(node.Name, windows.Name, host),                                       // takes out what let the bake in
 		payload.New(bits, stage.FromStage("", generalize.Name, bake.DiskOutput), host.Disk), // no boot: another kubelet.exe starts here
 		proof.New(proof.Config{Scripts: isProofOf, Account: generalize.Account(), Files: payload.Files}, finished, bits, host), // gates publishing
-		libvirt.New(r.libvirtConfig(), finished, host.Disk),                                                                    // beside the proof
+		libvirt.New(r.libvirtConfig(), finished, clock, host.Disk),                                                             // beside the proof
 	}
 	if len(r.preload) > 0 { // beside the compile, since it waits for the network
 		stages = append([]stage.Stage{preload.New(r.preload)}, stages...)
@@ -74,7 +75,8 @@ func concat(lists ...[]bake.Script) []bake.Script {
 }
 
 func (r *Resolved) windowsConfig() windows.Config {
-	return windows.Config{Release: r.Spec.Windows, ImageName: r.Edition.Name, ISO: r.Media.Path, ISODigest: r.ISODigest, DiskGiB: r.Spec.DiskGiB}
+	return windows.Config{Release: r.Spec.Windows, ImageName: r.Edition.Name, ISO: r.Media.Path, ISODigest: r.ISODigest, DiskGiB: r.Spec.DiskGiB,
+		Generation: r.licenceClock.generation, Activate: r.licenceClock.activate, Why: r.licenceClock.notTried}
 }
 
 // libvirtConfig is what the box tells about itself in its info.json.

@@ -18,6 +18,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
+	"github.com/wbox-dev/wbox/builder/licence"
 	"github.com/wbox-dev/wbox/builder/network"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
 	"github.com/wbox-dev/wbox/builder/stages/preload"
@@ -158,8 +159,12 @@ func checkVersion(ctx context.Context, r *Resolved, planned []engine.Planned) er
 	}
 	for _, p := range planned {
 		if needsVM(p.Stage) && p.Stage.Name() != proof.Name && p.Status == engine.Miss {
+			why := ""
+			if r.Aged() != "" {
+				why = " (" + r.Aged() + ")"
+			}
 			return &fault.Problem{Class: fault.Usage, Field: "--revision", Value: r.Version,
-				Why: "is a box that " + r.Spec.Output + " holds already, and this build would make another one; a published version never changes",
+				Why: "is a box that " + r.Spec.Output + " holds already, and this build would make another one" + why + "; a published version never changes",
 				Fix: "use a higher --revision, or another output folder"}
 		}
 	}
@@ -190,6 +195,9 @@ type Published struct {
 	Network string `json:"network,omitempty"`
 	// GuestScripts is "powershell", or "not executed" where a stand-in answered for them.
 	GuestScripts string `json:"guestScripts"`
+	// LicenceClock is that of the Windows inside, Licence the same for people.
+	LicenceClock licence.Record `json:"licenceClock"`
+	Licence      string         `json:"licence"`
 }
 
 // Manifest describes a box: what went in, how long each step took, what was
@@ -202,6 +210,7 @@ type Manifest struct {
 	StandIn      bool              `json:"standIn"`
 	GuestScripts string            `json:"guestScripts"`
 	Licence      string            `json:"licence"`
+	LicenceClock licence.Record    `json:"licenceClock"`
 	Inputs       map[string]string `json:"inputs"` // name -> digest
 	Proof        ProofNote         `json:"proof"`
 	Boots        int               `json:"boots"`   // of guests, in the runs that made the results
@@ -237,7 +246,7 @@ func (b *Builder) Publish(ctx context.Context, built *Built) (_ *Published, err 
 		return nil, err
 	}
 	entry := box.Entry{Name: r.BoxName, Version: r.Version, Box: built.boxPath, Kubernetes: r.Ref.Version,
-		Licence: r.licence(), StandIn: r.Media.StandIn != nil}
+		Licence: r.licence(), Clock: built.clock.String(), StandIn: r.Media.StandIn != nil}
 	if !entry.StandIn {
 		entry.Windows = "Windows Server " + r.Spec.Windows
 	}
@@ -247,7 +256,8 @@ func (b *Builder) Publish(ctx context.Context, built *Built) (_ *Published, err 
 	}
 	p := &Published{Catalog: catalog, Box: filepath.Join(out, box.FileName(r.BoxName, r.Version)),
 		Manifest: filepath.Join(out, box.ManifestName(r.BoxName, r.Version)), Name: r.BoxName, Version: r.Version, Provider: libvirt.Name,
-		SHA256: built.boxDigest(), UpToDate: built.UpToDate() && before != "", GuestScripts: r.GuestScripts()}
+		SHA256: built.boxDigest(), UpToDate: built.UpToDate() && before != "", GuestScripts: r.GuestScripts(),
+		LicenceClock: built.clock, Licence: built.LicenceText()}
 	if p.Network, err = writeNetwork(ctx, out, r.Spec.Network()); err != nil {
 		return nil, err
 	}
@@ -306,7 +316,7 @@ func (b *Built) boxDigest() string {
 func (b *Built) manifest(p *Published) Manifest {
 	r := b.Resolved
 	m := Manifest{Schema: 1, Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, StandIn: r.Media.StandIn != nil,
-		GuestScripts: r.GuestScripts(), Licence: r.licence(), Inputs: map[string]string{"iso": r.ISODigest}, Stages: b.Stages, Provider: p.Provider, SHA256: p.SHA256,
+		GuestScripts: r.GuestScripts(), Licence: r.licence(), LicenceClock: b.clock, Inputs: map[string]string{"iso": r.ISODigest}, Stages: b.Stages, Provider: p.Provider, SHA256: p.SHA256,
 		Wbox: buildVersion(), Time: time.Now().UTC(),
 		Proof: ProofNote{Guest: r.Edition.Name}}
 	b.fact(proof.Name, "driver", &m.Proof.Driver) // of the run that proved it

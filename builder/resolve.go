@@ -42,6 +42,7 @@ type Resolved struct {
 	containerd, containerdDigest string // folder, digest of its files
 	preload                      []preload.Archive
 	memoryMiB                    int
+	licenceClock                 licenceState
 	disk                         *disk.Tool
 }
 
@@ -120,6 +121,9 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	}
 	if err := errors.Join(r.name(), r.pin(opts.Pins, pinned)); err != nil {
 		return nil, fault.Check(err)
+	}
+	if err := b.resolveLicence(ctx, r, opts.Offline); err != nil {
+		return nil, err
 	}
 	if opts.PlanOnly {
 		return r, nil

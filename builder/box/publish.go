@@ -27,6 +27,7 @@ type Entry struct {
 	Kubernetes string // the version in full, such as "v1.38.0-alpha.1.23+0123abcd"
 	Windows    string // such as "Windows Server 2022"; empty for the stand-in
 	Licence    string // such as "evaluation"; empty where there is none
+	Clock      string // Optional: until when the licence lasts, for people
 	StandIn    bool   // the box holds no Windows
 }
 
@@ -39,6 +40,9 @@ func (e Entry) describe() string {
 	s += " on " + e.Windows
 	if e.Licence != "" {
 		s += ", " + e.Licence + " licence"
+	}
+	if e.Clock != "" {
+		s += " (" + e.Clock + ")"
 	}
 	return s
 }

@@ -64,6 +64,9 @@ type Config struct {
 	Forwards    []Forward
 	SerialLog   string // file that receives the first serial port's output
 	Console     bool   // people want to see and use the screen: see ConsoleServer
+	// Clock is what the guest's clock starts from. Zero: this host's. Windows
+	// counts its evaluation by it, so that only a stand-in's is ever moved.
+	Clock time.Time
 }
 
 // Machine is one running guest. It is stopped by Kill or by the guest itself.

@@ -47,6 +47,8 @@ func choices(key string) []string {
 		return slices.Clone(releases)
 	case "edition":
 		return slices.Clone(editions)
+	case "activate":
+		return slices.Clone(activate)
 	}
 	return nil
 }

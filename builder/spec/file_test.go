@@ -42,6 +42,8 @@ diskGiB: 100
 output: boxes
 cpus: 4
 memory: 8GiB
+activate: never
+licenceDays: 60
 allowEmulation: true
 proxy: http://me:sesame@proxy.lan:3128
 noProxy: [.lan]
@@ -57,7 +59,7 @@ registries:
 		t.Fatal(texts(d.problems))
 	}
 	want := Spec{K8s: "1.30", K8sBase: "v1.37.2", K8sVersion: "v1.37.2", CNI: "calico", Containerd: "./c", Windows: "2022", Edition: "core",
-		ISO: "w.iso", Providers: []string{"libvirt", "qemu"}, Preload: []string{"pause", "images.tar"}, Name: "me/node", Revision: 3, DiskGiB: 100, Output: "boxes", CPUs: 4, Memory: "8GiB", AllowEmulation: true,
+		ISO: "w.iso", Providers: []string{"libvirt", "qemu"}, Preload: []string{"pause", "images.tar"}, Name: "me/node", Revision: 3, DiskGiB: 100, Output: "boxes", CPUs: 4, Memory: "8GiB", Activate: "never", LicenceDays: 60, AllowEmulation: true,
 		Proxy: "http://me:sesame@proxy.lan:3128", NoProxy: []string{".lan"}, ClusterNetworks: []string{"10.244.0.0/16", "10.96.0.0/12"}, ExtraCAs: []string{"ca.pem"},
 		Registries: []network.Registry{{Host: "docker.io", Mirrors: []string{"https://mirror.lan", "https://second.lan"}, CA: "mirror.pem"}, {Host: "registry.lan:5000", PlainHTTP: true}}}
 	if !reflect.DeepEqual(d.values, want) {

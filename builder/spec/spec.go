@@ -14,6 +14,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/box"
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/licence"
 	"github.com/wbox-dev/wbox/builder/network"
 )
 
@@ -41,6 +42,8 @@ type Spec struct {
 	Output         string `key:"output" flag:"--output" path:"always"`    // Optional: the folder for box and catalog. Default: out.
 	CPUs           int    `key:"cpus" flag:"--cpus"`                      // Optional: virtual processors of the machine. Default: 2.
 	Memory         string `key:"memory" flag:"--memory"`                  // Optional: the machine's memory, such as 4GiB. Default: 4GiB, 2GiB for the stand-in.
+	Activate       string `key:"activate" flag:"--activate"`              // Optional: auto or never: whether an evaluation of Windows is activated when it is installed, which takes the network. Default: auto, and never with --offline.
+	LicenceDays    int    `key:"licenceDays" flag:"--licence-days"`       // Optional: how many days an evaluation must have left, else Windows is installed anew; before an activation, at most 3. Default: 30.
 	AllowEmulation bool   `key:"allowEmulation" flag:"--allow-emulation"` // Optional: install real Windows without hardware acceleration, which takes hours. Default: false.
 
 	// What follows is in no key either: the network around the build, and around a node.
@@ -54,11 +57,18 @@ type Spec struct {
 	origins origins // where the values came from; empty where a program set them
 }
 
+// The values of Activate.
+const (
+	ActivateAuto  = "auto"
+	ActivateNever = "never"
+)
+
 // The values that some fields take.
 var (
 	cnis     = []string{"none", "calico", "antrea", "flannel"}
 	releases = []string{"2019", "2022", "2025"}
 	editions = []string{"core", "desktop"}
+	activate = []string{ActivateAuto, ActivateNever}
 )
 
 // Default fills in what was not asked for.
@@ -72,6 +82,7 @@ func (s *Spec) Default() {
 	def(&s.Windows, "2022")
 	def(&s.Edition, "core")
 	def(&s.Output, "out")
+	def(&s.Activate, ActivateAuto)
 	if len(s.Providers) == 0 || slices.Equal(s.Providers, []string{"auto"}) {
 		s.Providers = []string{"libvirt"}
 	}
@@ -80,6 +91,9 @@ func (s *Spec) Default() {
 	}
 	if s.DiskGiB == 0 {
 		s.DiskGiB = 64
+	}
+	if s.LicenceDays == 0 {
+		s.LicenceDays = licence.DefaultDays
 	}
 	if len(s.ClusterNetworks) == 0 {
 		s.ClusterNetworks = network.DefaultClusterNetworks(s.CNI)
@@ -121,6 +135,10 @@ func (s *Spec) Validate() error {
 	oneOf("--cni", s.CNI, cnis)
 	oneOf("--windows", s.Windows, releases)
 	oneOf("--edition", s.Edition, editions)
+	oneOf("--activate", s.Activate, activate)
+	if s.LicenceDays < 1 || s.LicenceDays > licence.MostDays {
+		bad("--licence-days", fmt.Sprint(s.LicenceDays), "is out of range", fmt.Sprintf("use 1 to %d; an evaluation has %d", licence.MostDays, licence.EvaluationDays))
+	}
 	for _, p := range s.Providers {
 		if why, fix := refuseProvider(p); why != "" {
 			bad("--provider", p, why, fix)

@@ -40,16 +40,18 @@ func TestBoxName(t *testing.T) {
 
 func TestValidateNamesFieldValueAndFix(t *testing.T) {
 	for field, change := range map[string]func(*Spec){
-		"--k8s":      func(s *Spec) { s.K8s = "" },
-		"--cni":      func(s *Spec) { s.CNI = "weave" },
-		"--windows":  func(s *Spec) { s.Windows = "2012" },
-		"--edition":  func(s *Spec) { s.Edition = "nano" },
-		"--provider": func(s *Spec) { s.Providers = []string{"libvirt", "qemu"} },
-		"--name":     func(s *Spec) { s.Name = "../evil/x" },
-		"--revision": func(s *Spec) { s.Revision = -1 },
-		"--cpus":     func(s *Spec) { s.CPUs = 65 },
-		"--disk":     func(s *Spec) { s.DiskGiB = 31 },
-		"--memory":   func(s *Spec) { s.Memory = "1 elephant" },
+		"--k8s":          func(s *Spec) { s.K8s = "" },
+		"--cni":          func(s *Spec) { s.CNI = "weave" },
+		"--windows":      func(s *Spec) { s.Windows = "2012" },
+		"--edition":      func(s *Spec) { s.Edition = "nano" },
+		"--provider":     func(s *Spec) { s.Providers = []string{"libvirt", "qemu"} },
+		"--name":         func(s *Spec) { s.Name = "../evil/x" },
+		"--revision":     func(s *Spec) { s.Revision = -1 },
+		"--cpus":         func(s *Spec) { s.CPUs = 65 },
+		"--disk":         func(s *Spec) { s.DiskGiB = 31 },
+		"--activate":     func(s *Spec) { s.Activate = "perhaps" },
+		"--licence-days": func(s *Spec) { s.LicenceDays = 151 },
+		"--memory":       func(s *Spec) { s.Memory = "1 elephant" },
 	} {
 		s := &Spec{K8s: "v1.37.2"}
 		s.Default()

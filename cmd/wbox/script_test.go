@@ -47,7 +47,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,
-			"fakeiso": fakeISO,
+			"fakeiso": fakeISO, "installed": installed,
 			"exes":    exes,
 			"program": program,
 			"proxy":   proxy,

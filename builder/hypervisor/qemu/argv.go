@@ -51,7 +51,7 @@ func Argv(cfg hypervisor.Config, host Host) []string {
 	args = append(args, "-m", strconv.Itoa(cfg.MemoryMiB))
 	// UTC is the answer file's time zone, so that Windows, which takes this
 	// clock for local time, reads it as meant.
-	args = append(args, "-rtc", "base=utc,driftfix=slew")
+	args = append(args, "-rtc", "base="+clock(cfg)+",driftfix=slew")
 	if cfg.Firmware != hypervisor.BIOS {
 		args = append(args,
 			"-drive", "if=pflash,unit=0,format=raw,readonly=on,file="+escape(host.FirmwareCode),
@@ -121,6 +121,14 @@ func drives(cfg hypervisor.Config) []string {
 			"-device", device)
 	}
 	return args
+}
+
+// clock returns the time that the guest's clock starts from.
+func clock(cfg hypervisor.Config) string {
+	if cfg.Clock.IsZero() {
+		return "utc"
+	}
+	return cfg.Clock.UTC().Format("2006-01-02T15:04:05")
 }
 
 // network returns a card on a network of its own behind QEMU, into which lead

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/builder/internal/golden"
@@ -52,6 +53,9 @@ func TestArgv(t *testing.T) {
 			h.Ports["ssh"] = 40002
 			h.Accelerator, h.Monitor = hypervisor.Emulation, "host=127.0.0.1,port=40003"
 			c.Disk, c.SerialLog = `C:\store\disk.qcow2`, `C:\run\serial.log`
+		},
+		"rehearsal": func(c *hypervisor.Config, _ *Host) {
+			c.Clock = time.Date(2026, 12, 9, 17, 20, 0, 5, time.FixedZone("", 3600))
 		},
 		"commas": func(c *hypervisor.Config, h *Host) {
 			c.Disk, c.SerialLog, c.Media = "/a,b/d.qcow2", "/a,b/s.log", []string{"/a,readonly=off,b.iso"}

@@ -41,6 +41,17 @@ type Host struct {
 	Poll        time.Duration // between two looks of a wait; 0 = the guest package's default
 	Limits      Limits        // Optional: other deadlines
 	Keep        Keeper        // Optional: keeps machines whose guest failed
+	// Clock is a rehearsal's clock, from which the guests' start too; nil: this
+	// host's. It is for stand-ins: a Windows' clock is never moved.
+	Clock func() time.Time
+}
+
+// Now is the time by which results are dated.
+func (h Host) Now() time.Time {
+	if h.Clock != nil {
+		return h.Clock()
+	}
+	return time.Now()
 }
 
 // Dialer opens a connection to a guest's WinRM port. tls says which of the two
@@ -97,11 +108,15 @@ func (h Host) Start(ctx context.Context, w *stage.Work, b Boot) (_ *Running, err
 		}
 	}()
 	w.Progress("starting the machine")
+	var clock time.Time
+	if h.Clock != nil {
+		clock = h.Clock()
+	}
 	r.machine, err = h.Driver.Start(ctx, hypervisor.Config{
 		Name: b.Name, Dir: dir, CPUs: h.CPUs, MemoryMiB: h.MemoryMiB, Firmware: hypervisor.UEFI,
 		Disk: b.Disk, Media: b.Media, BootMedia: b.BootMedia, Accelerator: h.Accelerator,
 		Forwards:  []hypervisor.Forward{{Name: portHTTPS, GuestPort: 5986}, {Name: portHTTP, GuestPort: 5985}},
-		SerialLog: filepath.Join(w.RunDir, serialFile), Console: h.Keep != nil,
+		SerialLog: filepath.Join(w.RunDir, serialFile), Console: h.Keep != nil, Clock: clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("starting the machine: %w", err)

@@ -77,6 +77,26 @@ func (s *Store) entry(key string) (Entry, error) {
 	return e, nil
 }
 
+// Docs returns the key.json of every result of a stage, by key. What can't be
+// read is left out.
+func (s *Store) Docs(stage string) (map[string][]byte, error) {
+	names, err := os.ReadDir(filepath.Join(s.root, "results"))
+	if err != nil {
+		return nil, fmt.Errorf("listing the store: %w", err)
+	}
+	out := map[string][]byte{}
+	for _, n := range names {
+		if strings.HasPrefix(n.Name(), ".") || !n.IsDir() {
+			continue
+		}
+		doc, err := os.ReadFile(filepath.Join(s.Dir(n.Name()), "key.json"))
+		if err == nil && stageOf(doc) == stage {
+			out[n.Name()] = doc
+		}
+	}
+	return out, nil
+}
+
 // stageOf reads the stage's name from a key.json.
 func stageOf(doc []byte) string {
 	var d struct {

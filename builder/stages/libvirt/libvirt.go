@@ -6,10 +6,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 
 	"github.com/wbox-dev/wbox/builder/box"
 	"github.com/wbox-dev/wbox/builder/disk"
+	"github.com/wbox-dev/wbox/builder/licence"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/stage"
 )
@@ -20,7 +24,11 @@ const (
 	Output = "libvirt.box"
 )
 
-const diskInput = "disk"
+// Names of its inputs.
+const (
+	diskInput    = "disk"
+	licenceInput = "licence"
+)
 
 // Config says what the box tells about itself.
 type Config struct {
@@ -32,13 +40,15 @@ type Config struct {
 type Stage struct {
 	cfg      Config
 	finished stage.Input
+	licence  stage.Input
 	disk     *disk.Tool
 }
 
-// New makes the stage of the finished disk.
-func New(cfg Config, finished stage.Input, tool *disk.Tool) *Stage {
-	finished.Name = diskInput
-	return &Stage{cfg, finished, tool}
+// New makes the stage of the finished disk and of the record of its licence,
+// whose clock the box shows.
+func New(cfg Config, finished, licence stage.Input, tool *disk.Tool) *Stage {
+	finished.Name, licence.Name = diskInput, licenceInput
+	return &Stage{cfg, finished, licence, tool}
 }
 
 // Name returns the stage's id.
@@ -47,8 +57,8 @@ func (s *Stage) Name() string { return Name }
 // Title returns a phrase for people.
 func (s *Stage) Title() string { return "packing the libvirt box" }
 
-// Inputs lists the finished disk.
-func (s *Stage) Inputs() []stage.Input { return []stage.Input{s.finished} }
+// Inputs lists the finished disk and the licence's record.
+func (s *Stage) Inputs() []stage.Input { return []stage.Input{s.finished, s.licence} }
 
 // Outputs lists the box.
 func (s *Stage) Outputs() []stage.Output {
@@ -87,11 +97,30 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) error {
 	packed := func(done, total int64) {
 		w.Sink.Emit(report.Event{Kind: report.StageProgress, Message: "packing", Done: done, Total: total})
 	}
-	b := box.Box{Disk: flat, VirtualSize: info.VirtualSize, Vagrantfile: vagrantfile, Info: s.cfg.Info}
+	shown, err := s.info(w.In(licenceInput))
+	if err != nil {
+		return err
+	}
+	b := box.Box{Disk: flat, VirtualSize: info.VirtualSize, Vagrantfile: vagrantfile, Info: shown}
 	if err := box.WriteLibvirt(ctx, b, w.Out(Output), packed); err != nil {
 		return err
 	}
 	w.Progress("reading the box back")
 	_, err = box.Check(ctx, w.Out(Output))
 	return err
+}
+
+// info is what the box tells about itself, its licence's clock included.
+func (s *Stage) info(record string) (map[string]string, error) {
+	data, err := os.ReadFile(record)
+	if err != nil {
+		return nil, fmt.Errorf("reading the licence's record: %w", err)
+	}
+	l, err := licence.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(s.cfg.Info)
+	out["licence-clock"] = l.String()
+	return out, nil
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/wbox-dev/wbox/builder/answerfile"
 	"github.com/wbox-dev/wbox/builder/guest"
@@ -26,17 +25,22 @@ type Config struct {
 	ISO       string // where the medium lies; not in the key
 	ISODigest string // "sha256:…" of the medium
 	DiskGiB   int    // size of the system disk
+	// Generation numbers the installations of one store that are alike but for
+	// their age: an evaluation that got too old is not replaced, since disks of
+	// other results lie on it, but followed by the next one. 0: of no evaluation.
+	Generation int
+	Activate   bool   // try to activate an evaluation; not in the key
+	Why        string // why that is not tried, for people; not in the key
 }
 
 // Stage installs Windows.
 type Stage struct {
 	cfg  Config
 	host bake.Host
-	now  func() time.Time
 }
 
 // New makes the stage.
-func New(cfg Config, host bake.Host) *Stage { return &Stage{cfg, host, time.Now} }
+func New(cfg Config, host bake.Host) *Stage { return &Stage{cfg, host} }
 
 // Name returns the stage's id.
 func (s *Stage) Name() string { return Name }
@@ -52,9 +56,13 @@ func (s *Stage) Inputs() []stage.Input {
 	return []stage.Input{stage.Locked("iso", s.cfg.ISODigest, s.cfg.ISO)}
 }
 
-// Outputs lists the disk and the way in, which is a secret.
+// LicenceOutput is the record of the licence's clock, a licence.Record.
+const LicenceOutput = "licence.json"
+
+// Outputs lists the disk, the way in, which is a secret, and the licence.
 func (s *Stage) Outputs() []stage.Output {
-	return []stage.Output{{Name: bake.DiskOutput, Kind: stage.Disk}, {Name: bake.AccessOutput, Kind: stage.Secret}}
+	return []stage.Output{{Name: bake.DiskOutput, Kind: stage.Disk}, {Name: bake.AccessOutput, Kind: stage.Secret},
+		{Name: LicenceOutput, Kind: stage.File, Deterministic: true}}
 }
 
 // params are what decides the result beside the medium and the scripts. The
@@ -66,6 +74,8 @@ type params struct {
 	DiskGiB   int    `json:"diskGiB"`
 	Answer    string `json:"answerFile"` // digest of the answer file's template
 	Account   string `json:"account"`
+	// Generation is Config's.
+	Generation int `json:"generation,omitempty"`
 }
 
 // Fingerprint covers the answer file's template, the image and the scripts.
@@ -74,8 +84,8 @@ func (s *Stage) Fingerprint() stage.Fingerprint {
 	if err != nil {
 		answer = err.Error() // Run reports it; a key that no result has is right here
 	}
-	return stage.Fingerprint{Version: 1, Files: bake.ScriptDigests(scripts(nil)),
-		Params: params{s.cfg.Release, s.cfg.ImageName, s.cfg.DiskGiB, answer, guest.BakeAccount}}
+	return stage.Fingerprint{Version: 1, Files: bake.ScriptDigests(scripts(nil, nil)),
+		Params: params{s.cfg.Release, s.cfg.ImageName, s.cfg.DiskGiB, answer, guest.BakeAccount, s.cfg.Generation}}
 }
 
 // enableParams are the parameters of 10-enable-winrm.
@@ -89,8 +99,9 @@ type enableParams struct {
 // pfxFile is the certificate's file below payload\ on the seed.
 const pfxFile = "winrm.pfx"
 
-func scripts(enable any) []bake.Script {
-	return append([]bake.Script{{Name: "10-enable-winrm", Params: enable}}, Prepare()...)
+func scripts(enable, licence any) []bake.Script {
+	list := append([]bake.Script{{Name: "10-enable-winrm", Params: enable}}, Prepare()...)
+	return append(list, bake.Script{Name: licenceScript, Params: licence})
 }
 
 // Prepare returns the scripts that the proof tests again.
@@ -100,7 +111,8 @@ func Prepare() []bake.Script {
 
 // Run installs Windows.
 func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
-	access, err := guest.NewAccess(rand.Reader, s.now())
+	began := s.host.Now()
+	access, err := guest.NewAccess(rand.Reader, began)
 	if err != nil {
 		return fmt.Errorf("making the bake's account: %w", err)
 	}
@@ -109,7 +121,7 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
 	if err != nil {
 		return err
 	}
-	list := scripts(enableParams{pfxFile, access.PFXPassword, access.User, 5986})
+	list := scripts(enableParams{pfxFile, access.PFXPassword, access.User, 5986}, licenceParams{s.cfg.Activate})
 	seed := bake.Seed{Scripts: list, Answer: answer, Payload: map[string][]byte{pfxFile: access.PFX}}
 	seedPath := filepath.Join(w.Scratch, "seed.iso")
 	if err := seed.Write(ctx, seedPath); err != nil {
@@ -129,6 +141,9 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
 		return err
 	}
 	w.Fact("scripts", applied)
+	if err := s.record(w, began, applied); err != nil {
+		return err
+	}
 	if err := r.Stop(ctx); err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ func (a *app) buildCommand() *cobra.Command {
 	f := cmd.Flags()
 	selectionFlags(f, sel)
 	networkFlags(f, sel)
+	licenceFlags(f, sel)
 	frozenFlag(f, sel)
 	a.isoFlags(f)
 	f.IntVar(&sel.flags.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
@@ -139,6 +140,10 @@ func (a *app) announce(r *builder.Resolved) {
 	if r.Media.StandIn != nil {
 		a.hint("the medium is a stand-in: a small Linux guest plays Windows, and the box is good for tests only")
 	}
+	if r.Aged() != "" {
+		a.hint("Windows is installed anew: %s", r.Aged())
+	}
+	a.hint("licence: %s", r.LicenceText())
 	if r.GuestScripts() != "powershell" {
 		a.hint("guest scripts: %s (the stand-in has no PowerShell and answers for them)", r.GuestScripts())
 	}
@@ -164,6 +169,7 @@ func (a *app) printBuilt(built *builder.Built, p *builder.Published) error {
 	if p.Network != "" {
 		a.hint("copy %s beside your Vagrantfile: it sets up registries, authorities and proxy of a node", shellQuote(p.Network))
 	}
+	a.hint("licence: %s", p.Licence)
 	if p.GuestScripts != "powershell" { // last, where it is not overlooked
 		a.hint("guest scripts: %s", p.GuestScripts)
 	}

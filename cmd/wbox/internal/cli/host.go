@@ -19,11 +19,12 @@ type Host struct {
 	Dial     builder.Dialer    // Optional: default: WinRM
 	Capacity builder.Capacity  // Optional: as builder.Options
 	Poll     time.Duration     // Optional: as builder.Options
+	Clock    func() time.Time  // Optional: as builder.Options
 }
 
 // options are the builder's, with what Host leaves open.
 func (h Host) options() builder.Options {
-	o := builder.Options{Driver: h.Driver, Dial: h.Dial, Capacity: h.Capacity, Poll: h.Poll}
+	o := builder.Options{Driver: h.Driver, Dial: h.Dial, Capacity: h.Capacity, Poll: h.Poll, Clock: h.Clock}
 	if o.Driver == nil {
 		o.Driver = qemu.New(qemu.Options{})
 	}

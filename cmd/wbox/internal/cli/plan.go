@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wbox-dev/wbox/builder"
+	"github.com/wbox-dev/wbox/builder/licence"
 )
 
 const planExample = `  wbox plan --k8s v1.37.2 --cni calico --iso SERVER_EVAL_x64FRE_en-us.iso
@@ -29,6 +30,7 @@ func (a *app) planCommand() *cobra.Command {
 	}
 	selectionFlags(cmd.Flags(), sel)
 	networkFlags(cmd.Flags(), sel)
+	licenceFlags(cmd.Flags(), sel)
 	frozenFlag(cmd.Flags(), sel)
 	cmd.Flags().BoolVar(&explain, "explain", false, "say why each stage would run, and what disk and time that takes")
 	return cmd
@@ -43,6 +45,8 @@ type planned struct {
 	ISO          string             `json:"iso"`
 	StandIn      bool               `json:"standIn"`
 	GuestScripts string             `json:"guestScripts"`
+	Licence      string             `json:"licence,omitempty"`
+	LicenceClock *licence.Record    `json:"licenceClock,omitempty"` // of the Windows in the store that a build starts from
 	Stages       []builder.PlanLine `json:"stages"`
 	*explained                      // with --explain
 }
@@ -57,7 +61,7 @@ func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
 		a.printChanges(r.Lock, r.Lock.Path+" is stale; a build updates it (--frozen makes this an error):")
 	}
 	p := planned{Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, Windows: r.Edition.Name, ISO: r.ISODigest,
-		StandIn: r.Media.StandIn != nil, GuestScripts: r.GuestScripts()}
+		StandIn: r.Media.StandIn != nil, GuestScripts: r.GuestScripts(), Licence: r.LicenceText(), LicenceClock: r.Clock()}
 	if explain {
 		p.Stages, p.explained, err = explainPlan(ctx, b, r)
 	} else {
@@ -83,6 +87,9 @@ func (a *app) printPlan(p planned) error {
 	if p.StandIn {
 		fmt.Fprintf(a.out, "guest scripts: %s, on a stand-in for Windows\n", scriptsText(p.GuestScripts))
 	}
+	if p.Licence != "" {
+		fmt.Fprintf(a.out, "licence: %s\n", p.Licence)
+	}
 	for i, line := range planTable(p.Stages) {
 		fmt.Fprintln(a.out, line)
 		if x := p.Stages[i].Explain; x != nil {
@@ -105,7 +112,7 @@ func planTable(stages []builder.PlanLine) []string {
 			key = builder.ShortDigest(l.Key)
 		}
 		text := l.Title
-		if l.Why != "" && l.Status != "miss" {
+		if l.Why != "" && (l.Status != "miss" || l.Aged) {
 			text += ": " + l.Why
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Stage, l.Status, key, text)

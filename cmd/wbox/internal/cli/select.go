@@ -52,6 +52,13 @@ func selectionFlags(f *pflag.FlagSet, sel *selection) {
 	f.StringVar(&sel.lock, "lock", "", "the lock (default wbox.lock beside the box file, else in the output folder)")
 }
 
+// licenceFlags are those of an evaluation's clock, for build and plan. They
+// decide whether Windows is installed anew, and pin nothing.
+func licenceFlags(f *pflag.FlagSet, sel *selection) {
+	f.StringVar(&sel.flags.Activate, "activate", "", "activate an evaluation of Windows when it is installed: auto or never (default auto, and never with --offline)")
+	f.IntVar(&sel.flags.LicenceDays, "licence-days", 0, "install Windows anew when its evaluation has fewer days left; before an activation, fewer than 3 of these (default 30)")
+}
+
 // frozenFlag is the flag of all commands that may change a lock.
 func frozenFlag(f *pflag.FlagSet, sel *selection) {
 	f.BoolVar(&sel.frozen, "frozen", false, "refuse anything that is not as wbox.lock says, and leave that as it is")

@@ -297,7 +297,12 @@ func (s *state) run(r guestfake.Run, down chan struct{}) guestfake.Reply {
 	case !set, r.Name == rebooting && since == len(s.Layers):
 		return guestfake.Reply{State: guest.Absent, Message: "it is not on this disk"}
 	}
-	return guestfake.Reply{State: guest.Present}
+	reply := guestfake.Reply{State: guest.Present}
+	if r.Name == "14-check-licence" && r.Mode == guest.Test {
+		now := time.Now().UTC().Format(time.RFC3339)
+		reply.Facts = map[string]any{"edition": "ServerDatacenterEval", "evaluation": true, "installed": now, "now": now, "licenseStatus": 1}
+	}
+	return reply
 }
 
 // program runs a tool that dies with this process.
