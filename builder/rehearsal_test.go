@@ -75,7 +75,7 @@ func (x *onStandIn) bake(r *Resolved, layer string) map[string]string {
 	}
 	e := &engine.Engine{Store: x.b.store, Sink: report.Discard, RunID: id, Run: dir}
 	var upTo []string
-	stages := pipeline(r, x.b.host(r))
+	stages := pipeline(r, x.b.host(x.Context(), r))
 	for i, s := range stages {
 		upTo = append(upTo, s.Name())
 		if s.Name() == layer {
