@@ -68,6 +68,11 @@ test-windows: ## the unit tests as Windows programs under wine (scripts/dev/setu
 bench-k8s: ## measure wbox kube build beside go build on a real Kubernetes (K8S=v1.37.2; COLD=1 compiles twice from nothing)
 	WBOX_BENCH_K8S=$(K8S) WBOX_BENCH_COLD=$(COLD) go test -count=1 -timeout 3h -v -run TestSpeed ./cmd/wbox
 
+.PHONY: bench
+bench: ## benchmarks of what is promised about time and memory, with the figures of builder/BENCHMARKS.md (WBOX_BENCH_DATA_MIB=256: smaller)
+	go test -run '^$$' -bench . -timeout 30m ./builder ./builder/internal/engine ./builder/internal/cas
+	go test -run '^$$' -bench Memory -benchtime 1x -timeout 30m ./cmd/wbox/internal/faulttest
+
 .PHONY: lint
 lint: ## golangci-lint if it is installed, go vet and gofmt anyway
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
