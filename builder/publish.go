@@ -246,7 +246,7 @@ func (b *Builder) Publish(ctx context.Context, built *Built) (_ *Published, err 
 		return nil, err
 	}
 	entry := box.Entry{Name: r.BoxName, Version: r.Version, Box: built.boxPath, Kubernetes: r.Ref.Version,
-		Licence: r.licence(), Clock: built.clock.String(), StandIn: r.Media.StandIn != nil}
+		Licence: r.licence(), Clock: built.clock.Ends(), StandIn: r.Media.StandIn != nil}
 	if !entry.StandIn {
 		entry.Windows = "Windows Server " + r.Spec.Windows
 	}

@@ -234,3 +234,21 @@ func FuzzParseCatalog(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatACatalogSaysOfABox(t *testing.T) {
+	e := entry("", "1.37.2.0")
+	for _, c := range []struct {
+		change func(*Entry)
+		want   string
+	}{
+		{func(*Entry) {}, "Kubernetes v1.37.2 on Windows Server 2022, evaluation licence"},
+		{func(e *Entry) { e.Clock = "grace ends 2026-12-11" }, "Kubernetes v1.37.2 on Windows Server 2022, evaluation licence (grace ends 2026-12-11)"},
+		{func(e *Entry) { e.StandIn, e.Clock = true, "grace ends 2026-12-11" }, "Kubernetes v1.37.2 on a stand-in: a small Linux that simulates Windows, for tests only"},
+	} {
+		x := e
+		c.change(&x)
+		if got := x.describe(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

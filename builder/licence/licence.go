@@ -116,11 +116,19 @@ func Date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // String says on one line what the clock is.
 func (r Record) String() string {
+	if !r.Evaluation {
+		return "volume or retail: no clock"
+	}
+	return "evaluation, " + r.Ends()
+}
+
+// Ends says how an evaluation's clock stands, "" where there is none.
+func (r Record) Ends() string {
 	switch {
 	case !r.Evaluation:
-		return "volume or retail: no clock"
+		return ""
 	case r.Activated:
-		return "evaluation, activated: evaluation ends " + Date(r.EvaluationEnds)
+		return "activated: evaluation ends " + Date(r.EvaluationEnds)
 	}
-	return fmt.Sprintf("evaluation, not activated: grace ends %s, evaluation ends %s", Date(r.GraceEnds), Date(r.EvaluationEnds))
+	return fmt.Sprintf("not activated: grace ends %s, evaluation ends %s", Date(r.GraceEnds), Date(r.EvaluationEnds))
 }

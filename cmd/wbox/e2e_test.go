@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/wbox-dev/wbox/builder"
@@ -129,6 +130,7 @@ func TestBake(t *testing.T) {
 		t.Errorf("manifest: %d boots, %+v", m.Boots, m.Proof)
 	}
 	b.noSecrets()
+	b.licence(p, m, "activated")
 
 	if p := b.build("--k8s", b.exes("v1.37.2", "a")); !p.UpToDate || !strings.Contains(b.stderr.String(), "up to date") {
 		t.Errorf("the second build was not up to date:\n%s", b.stderr.String())
@@ -150,17 +152,21 @@ func TestBake(t *testing.T) {
 
 // TestBakeWithoutPowerShell is the chain where the stand-in answers for the scripts.
 func TestBakeWithoutPowerShell(t *testing.T) {
-	b := newBake(t, "2025", "", "--windows", "2025", "--edition", "desktop")
-	p := b.build("--k8s", b.exes("v1.36.3", "a"))
+	b := newBake(t, "2025", "", "--windows", "2025", "--edition", "desktop", "--activate", "never")
+	exes := b.exes("v1.36.3", "a")
+	p := b.build("--k8s", exes)
 	if p.Name != "local/wbox-ws2025-none-stand-in" || p.GuestScripts != "not executed" {
 		t.Errorf("published %+v", p)
 	}
 	if n := strings.Count(b.stderr.String(), "guest scripts: not executed"); n != 2 {
 		t.Errorf("told %d times that no script was executed, want before and after:\n%s", n, b.stderr.String())
 	}
-	if m := b.manifest(p); m.GuestScripts != "not executed" || m.Boots > 9 {
+	m := b.manifest(p)
+	if m.GuestScripts != "not executed" || m.Boots > 9 {
 		t.Errorf("manifest: scripts %q, %d boots", m.GuestScripts, m.Boots)
 	}
+	b.licence(p, m, "not tried: --activate never")
+	b.agesOut(8*24*time.Hour, "--k8s", exes)
 }
 
 func (b *bake) planHas(k8sFlag, k8s string, want map[string]string) {
@@ -278,7 +284,7 @@ func (b *bake) vagrant(p builder.Published) {
 	if out, err := run("box", "add", p.Catalog); err != nil {
 		b.t.Fatalf("vagrant box add: %v\n%s", err, out)
 	}
-	if out, err := run("box", "list", "-i"); err != nil || !strings.Contains(out, p.Name) || !strings.Contains(out, p.Version) || !strings.Contains(out, "v1.37.3") {
+	if out, err := run("box", "list", "-i"); err != nil || !strings.Contains(out, p.Name) || !strings.Contains(out, p.Version) || !strings.Contains(out, "v1.37.3") || !strings.Contains(out, "evaluation, activated: evaluation ends") {
 		b.t.Errorf("vagrant box list: %v\n%s", err, out)
 	}
 }

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wbox-dev/wbox/builder"
 	"github.com/wbox-dev/wbox/builder/licence"
+	"github.com/wbox-dev/wbox/cmd/wbox/internal/cli"
 )
 
 // installed PLAN DAYS [activated]: puts the Windows that a plan (as JSON) would
@@ -56,4 +59,35 @@ func writeJSON(ts *testscript.TestScript, path string, v any) {
 	data, err := json.Marshal(v)
 	ts.Check(err)
 	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
+// licence checks that a fresh box shows its clock everywhere, and what came of
+// activating it.
+func (b *bake) licence(p builder.Published, m builder.Manifest, activation string) {
+	b.t.Helper()
+	l := m.LicenceClock
+	if !l.Evaluation || l.Activation != activation || l.Doubt != "" || l.Activated != (activation == "activated") {
+		b.t.Errorf("manifest: %+v, said by the guest: %+v", l, l.Guest)
+	}
+	if !strings.Contains(p.Licence, l.String()) || !strings.Contains(b.stderr.String(), "licence: "+p.Licence) {
+		b.t.Errorf("published %q, on standard error:\n%s", p.Licence, b.stderr.String())
+	}
+}
+
+// agesOut moves wbox's clock: a build that was up to date is none any more, and
+// says why before a machine starts.
+func (b *bake) agesOut(after time.Duration, args ...string) {
+	b.t.Helper()
+	run := func(host cli.Host) int {
+		b.stderr.Reset()
+		all := append([]string{"build", "--store", b.store, "--iso", b.iso, "-o", b.out}, b.selection...)
+		return cli.MainOn(context.Background(), host, append(all, args...), nil, &b.stdout, &b.stderr)
+	}
+	if code := run(cli.Host{}); code != 0 || !strings.Contains(b.stderr.String(), "up to date") {
+		b.t.Errorf("today: exit code %d\n%s", code, b.stderr.String())
+	}
+	later := cli.Host{Clock: func() time.Time { return time.Now().Add(after) }}
+	if code := run(later); code != 2 || !strings.Contains(b.stderr.String(), "its activation grace ends") {
+		b.t.Errorf("%v later: exit code %d\n%s", after, code, b.stderr.String())
+	}
 }

@@ -160,3 +160,23 @@ func TestDigestTreeSeesNamesAndContentsOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestDocsAreOfOneStage(t *testing.T) {
+	s := open(t)
+	for key, doc := range map[string]string{"a": `{"stage":"windows"}`, "b": `{"stage":"features"}`, "c": `{"stage":"windows","inputs":{}}`, "d": "garbled"} {
+		put(t, s, key, "x")
+		if err := os.WriteFile(filepath.Join(s.Dir(key), "key.json"), []byte(doc), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(s.Root(), "results", "without"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Begin("e"); err != nil { // a draft is no result
+		t.Fatal(err)
+	}
+	docs, err := s.Docs("windows")
+	if err != nil || len(docs) != 2 || string(docs["a"]) != `{"stage":"windows"}` || docs["c"] == nil {
+		t.Errorf("%q, %v", docs, err)
+	}
+}

@@ -56,7 +56,7 @@ func selectionFlags(f *pflag.FlagSet, sel *selection) {
 // decide whether Windows is installed anew, and pin nothing.
 func licenceFlags(f *pflag.FlagSet, sel *selection) {
 	f.StringVar(&sel.flags.Activate, "activate", "", "activate an evaluation of Windows when it is installed: auto or never (default auto, and never with --offline)")
-	f.IntVar(&sel.flags.LicenceDays, "licence-days", 0, "install Windows anew when its evaluation has fewer days left; before an activation, fewer than 3 of these (default 30)")
+	f.IntVar(&sel.flags.LicenceDays, "licence-days", 0, "install Windows anew when its evaluation has fewer days left (default 30; of the 10 before an activation, at most 3 count)")
 }
 
 // frozenFlag is the flag of all commands that may change a lock.
