@@ -115,4 +115,3 @@ func buildVersion() string {
 	}
 	return "unknown"
 }
-
