@@ -1,0 +1,128 @@
+package builder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/lock"
+	"github.com/wbox-dev/wbox/builder/spec"
+)
+
+// aBundle makes one, of a stand-in's medium and with containerd.
+func aBundle(t *testing.T, withISO bool) (*Builder, *spec.Spec, *Bundled) {
+	t.Helper()
+	b, s := resolving(t, bin(t), fast(), acting())
+	s.Containerd = filepath.Join(t.TempDir(), "containerd")
+	for _, f := range []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe", "more/x.txt"} {
+		p := filepath.Join(s.Containerd, f)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(f), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := b.Bundle(t.Context(), r, filepath.Join(t.TempDir(), "new", "bundle"), withISO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, s, made
+}
+
+// A bundle is resolved for a build, on a host with a driver and nothing but the
+// folder, and everything in it is pinned.
+func TestBundleIsBuiltFrom(t *testing.T) {
+	needQemuImg(t)
+	_, s, made := aBundle(t, true)
+	for _, gone := range []string{s.K8s, s.Containerd, s.ISO} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, _ := resolving(t, "", fast(), acting())
+	load := func() *spec.Spec {
+		got, err := spec.Load(spec.Layer{}, filepath.Join(made.Dir, spec.DefaultFile), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Output = filepath.Join(t.TempDir(), "out")
+		return got
+	}
+	frozen := ResolveOptions{Offline: true, Pins: Pins{Path: filepath.Join(made.Dir, lock.FileName), Frozen: true}}
+	r, err := other.Resolve(t.Context(), load(), frozen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Ref.Version != "v1.37.2" || r.ISODigest != made.ISODigest || r.containerdDigest == "" || r.Lock.Stale() {
+		t.Errorf("resolved %+v", r)
+	}
+	if err := other.Preflight(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+
+	for name, want := range map[string]string{"kubernetes/kube-proxy.exe": "--frozen", "containerd/more/x.txt": "--frozen", made.ISO: "sha256"} {
+		path := filepath.Join(made.Dir, filepath.FromSlash(name))
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, append(before, 0), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Resolve(t.Context(), load(), frozen); err == nil || fault.ClassOf(err) != fault.Input && fault.ClassOf(err) != fault.Usage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s was changed: %v", name, err)
+		}
+		if err := os.WriteFile(path, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Nothing half is left, and nothing of anybody's is touched.
+func TestBundleIsWholeOrNotThere(t *testing.T) {
+	b, s, made := aBundle(t, false)
+	if made.ISO != "" || made.Size == 0 {
+		t.Errorf("made %+v", made)
+	}
+	if left := entries(t, filepath.Dir(made.Dir)); left != "bundle" {
+		t.Errorf("beside it lies %s", left)
+	}
+	if left := entries(t, made.Dir); left != "containerd kubernetes wbox.lock wbox.yaml" {
+		t.Errorf("it holds %s", left)
+	}
+	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Bundle(t.Context(), r, made.Dir, false); fault.ClassOf(err) != fault.Usage {
+		t.Errorf("a second one: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Containerd, "ctr.exe"), []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := b.Bundle(t.Context(), r, filepath.Join(dir, "x"), false); fault.ClassOf(err) != fault.Input || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("containerd changed: %v", err)
+	}
+	if left := entries(t, dir); left != "" {
+		t.Errorf("left %s", left)
+	}
+}
+
+func entries(t *testing.T, dir string) string {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range all {
+		out = append(out, e.Name())
+	}
+	return strings.Join(out, " ")
+}
