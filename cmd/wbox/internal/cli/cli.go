@@ -111,7 +111,7 @@ func (a *app) root() *cobra.Command {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &fault.Problem{Class: fault.Usage, Field: c.CommandPath(), Err: err, Fix: "see " + c.CommandPath() + " --help"}
 	})
-	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.kubeCommand(), a.imagesCommand(), a.isoCommand(), a.boxCommand(), a.cacheCommand(), a.doctorCommand(), a.versionCommand(), a.docsCommand())
+	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.bundleCommand(), a.kubeCommand(), a.imagesCommand(), a.isoCommand(), a.boxCommand(), a.cacheCommand(), a.doctorCommand(), a.versionCommand(), a.docsCommand())
 	return cmd
 }
 
