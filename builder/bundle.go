@@ -20,6 +20,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/media"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/spec"
+	"github.com/wbox-dev/wbox/builder/stage"
 	"github.com/wbox-dev/wbox/builder/stages/kubebits"
 	"github.com/wbox-dev/wbox/builder/stages/preload"
 )
@@ -123,11 +124,9 @@ func (w *bundle) results(ctx context.Context) error {
 		return err
 	}
 	e := &engine.Engine{Store: w.store, Sink: w.opts.Sink, RunID: id, Run: run}
-	want := []string{kubebits.Name}
-	if len(w.r.preload) > 0 {
-		want = append(want, preload.Name)
-	}
-	built, err := e.Build(ctx, pipeline(w.r, bake.Host{}), want...)
+	want := []string{kubebits.Name, preload.Name}
+	stages := slices.DeleteFunc(pipeline(w.r, bake.Host{}), func(s stage.Stage) bool { return !slices.Contains(want, s.Name()) })
+	built, err := e.Build(ctx, stages, want[:len(stages)]...) // the second is there only where images are
 	if err != nil {
 		return err
 	}
