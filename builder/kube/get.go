@@ -14,6 +14,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
+	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/internal/gosource"
 	"github.com/wbox-dev/wbox/builder/report"
 )
@@ -53,11 +54,22 @@ func Get(ctx context.Context, src Source, ref Ref, opts Options, dir string, sin
 	defer unlock()
 	if bits, err = readKept(kept); err != nil {
 		if bits, err = produce(ctx, src, ref, kept, sink); err != nil {
-			return Bits{}, false, err
+			return Bits{}, false, full(err, "--store", opts.CacheDir)
 		}
 		fresh = true
 	}
-	return bits, fresh, place(ctx, bits, kept, dir)
+	if err := place(ctx, bits, kept, dir); err != nil {
+		return Bits{}, false, full(err, "-o", dir)
+	}
+	return bits, fresh, nil
+}
+
+// full makes of an error that comes of a full disk one that names the folder.
+func full(err error, flag, dir string) error {
+	if !capacity.IsFull(err) || fault.ClassOf(err) == fault.Host {
+		return err
+	}
+	return &fault.Problem{Class: fault.Host, Field: flag, Value: dir, Why: "its disk is full", Err: err, Fix: "make room, or name a folder on a larger disk with " + flag}
 }
 
 // produce fetches the bits and keeps them.

@@ -113,10 +113,16 @@ func pinTree(ctx context.Context, value string, f gosource.Facts, read gosource.
 		if ctx.Err() != nil {
 			return Ref{}, fmt.Errorf("reading the source: %w", ctx.Err())
 		}
+		if p := (*fault.Problem)(nil); errors.As(err, &p) { // it is not the source that is wrong
+			return Ref{}, err
+		}
 		return Ref{}, &fault.Problem{Class: fault.Input, Field: field, Value: value, Why: "has no Kubernetes source that can be compiled", Err: err, Fix: accepted}
 	}
 	if opts.Version == "" {
 		if err := checkMinor(ref.Version, read, sink); err != nil {
+			if p := (*fault.Problem)(nil); errors.As(err, &p) {
+				return Ref{}, err
+			}
 			return Ref{}, &fault.Problem{Class: fault.Input, Field: field, Value: value, Why: "has no version that it can have", Err: err, Fix: "fetch its tags, or say --k8s-version"}
 		}
 	}

@@ -1,7 +1,9 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,8 +50,11 @@ func describedVersion(described string, dirty bool) (string, error) {
 // repository that lacks tags.
 func checkMinor(version string, read gosource.FileReader, sink report.Sink) error {
 	data, err := read("staging/src/k8s.io/component-base/version/base.go")
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil // an older tree
+	case err != nil:
+		return err
 	}
 	m := regexp.MustCompile(`DefaultKubeBinaryVersion\s*=\s*"1\.(\d+)"`).FindSubmatch(data)
 	if m == nil {

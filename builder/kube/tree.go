@@ -3,6 +3,7 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
@@ -55,14 +56,20 @@ func readTreeFrom(read gosource.FileReader, ver string) (*tree, error) {
 	if len(t.staging) == 0 {
 		return nil, errors.New("its go.mod names no staging modules")
 	}
-	if data, err := read(".go-version"); err == nil {
+	switch data, err := read(".go-version"); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err == nil:
 		if v := strings.TrimSpace(string(data)); regexp.MustCompile(`^1\.\d+(\.\d+|rc\d+)?$`).MatchString(v) {
 			t.pinned = "go" + v
 		}
 	}
 	script, err := read("hack/lib/golang.sh")
-	if err == nil {
+	switch {
+	case err == nil:
 		t.tags = buildTags(string(script))
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	}
 	if t.tags == nil {
 		t.tags, t.guessed = knownTags(ver), true

@@ -114,6 +114,8 @@ func (g *Git) Problem(ctx context.Context, err error, value, doing string) error
 	switch {
 	case has("No space left on device", "not enough space"):
 		p.Class, p.Field, p.Value, p.Why, p.Fix = fault.Host, "disk", "", "is full", "make room in the store's folder (--store)"
+	case has("unable to write file", "unable to create file"): // git doesn't say why
+		p.Class, p.Field, p.Value, p.Why, p.Fix = fault.Host, "disk", "", "can't be written to, or is full", "make room in the store's folder (--store)"
 	case has("transport '") && has("not allowed"):
 		p.Class, p.Why, p.Err, p.Fix = fault.Network, "is not on this machine as a whole, and the network must not be used (--offline)", nil, "run it once without --offline"
 	case has("Authentication failed", "could not read Username", "could not read Password", "Permission denied (publickey", "terminal prompts disabled"):

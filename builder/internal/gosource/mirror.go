@@ -266,7 +266,16 @@ func (m *Mirror) lookUp(ctx context.Context, hash string) (string, error) {
 
 // Read returns a reader of the files of a commit; what isn't here is fetched.
 func (m *Mirror) Read(ctx context.Context, commit string) FileReader {
-	return func(name string) ([]byte, error) { return m.git.Run(ctx, "cat-file", "blob", commit+":"+name) }
+	return func(name string) ([]byte, error) {
+		data, err := m.git.Run(ctx, "cat-file", "blob", commit+":"+name)
+		switch {
+		case err == nil:
+			return data, nil
+		case strings.Contains(OutputOf(err), "does not exist in '"):
+			return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		}
+		return nil, m.git.Problem(ctx, err, WithoutPassword(m.Remote), "reading "+name)
+	}
 }
 
 // CheckOut writes the files of a commit into dir, with an index of its own

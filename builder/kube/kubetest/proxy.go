@@ -18,6 +18,7 @@ type Release struct {
 	Time      string // RFC 3339; empty: not told
 	GoVersion string // of its .go-version, such as "1.26.10"
 	Broken    bool   // its kubelet does not compile for Windows
+	NeedsGo   string // its go.mod asks for that Go; optional
 }
 
 // Proxy writes a module proxy with the fixture's modules into dir and returns

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // staging are the fixture's staging modules.
@@ -18,7 +19,7 @@ func Tree(dir string) error { return writeTree(dir, Release{}) }
 func writeTree(dir string, r Release) error {
 	const client, component = "staging/src/k8s.io/client-go/", "staging/src/k8s.io/component-base/"
 	files := map[string]string{
-		"go.mod":                       rootMod,
+		"go.mod":                       strings.Replace(rootMod, "go 1.21\n", "go "+or(r.NeedsGo, "1.21")+"\n", 1),
 		"go.sum":                       "",
 		".go-version":                  or(r.GoVersion, "1.26.0") + "\n",
 		"hack/lib/golang.sh":           "  gotags=\"selinux,notest,$(true)\"\n",
