@@ -45,6 +45,10 @@ func (r *Resolved) resolvePreload(ctx context.Context, opts ResolveOptions, pinn
 	if len(r.Spec.Preload) == 0 {
 		return nil
 	}
+	if s := r.Media.StandIn; s != nil && s.PowerShell != "" && s.Containerd == "" {
+		return &fault.Problem{Class: fault.Input, Field: "--preload", Value: strings.Join(r.Spec.Preload, ","), Why: "can't be imported by this stand-in, which has no containerd",
+			Fix: "make the stand-in's medium with -containerd /usr/bin"}
+	}
 	p := &preloads{client: opts.Images, offline: opts.Offline, mirrors: r.Spec.Registries,
 		host: images.Platform{OS: "windows", Architecture: "amd64", Build: strconv.Itoa(r.Edition.Build)}}
 	if p.client == nil {

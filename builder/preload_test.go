@@ -134,6 +134,20 @@ func TestPreloadRefuses(t *testing.T) {
 
 var long = strings.Repeat("0", 64)
 
+func TestAStandInWithoutContainerdIsRefused(t *testing.T) {
+	_, mirrors := mirrorOf(t)
+	for _, c := range []struct {
+		medium iso.StandIn
+		ok     bool
+	}{{iso.StandIn{PowerShell: "7.6.9"}, false}, {iso.StandIn{PowerShell: "7.6.9", Containerd: "1.6.20"}, true}, {iso.StandIn{}, true}} {
+		r := resolvedFor(mirrors, "pause")
+		r.Media.StandIn = &c.medium
+		if err := r.resolvePreload(t.Context(), ResolveOptions{}, nil); (err == nil) != c.ok || !c.ok && fault.ClassOf(err) != fault.Input {
+			t.Errorf("%+v: %v", c.medium, err)
+		}
+	}
+}
+
 func TestMirrored(t *testing.T) {
 	for name, want := range map[string]string{
 		"registry.k8s.io/pause:3":   "m.lan:5000/k8s/pause:3",

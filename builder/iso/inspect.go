@@ -25,6 +25,7 @@ type StandIn struct {
 	StandIn    bool   `json:"standIn"` // always true
 	Version    string `json:"version"`
 	PowerShell string `json:"powershell"` // its version, empty where it has none
+	Containerd string `json:"containerd"` // likewise: what imports images there
 }
 
 // StandInFile is the name of the file, in the root folder, that marks a

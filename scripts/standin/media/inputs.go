@@ -21,15 +21,17 @@ const efiStub = "/usr/lib/systemd/boot/efi/linuxx64.efi.stub"
 
 // inputs are the sources of one medium.
 type inputs struct {
-	release   release
-	cache     string // folder of downloads
-	source    string // folder scripts/standin of this module
-	deb       string // the kernel package
-	init      string // the guest's program
-	ps        string // PowerShell's archive or folder; empty for none
-	psVersion string
-	libraries []library // what PowerShell is linked against
-	scratch   string
+	release    release
+	cache      string // folder of downloads
+	source     string // folder scripts/standin of this module
+	deb        string // the kernel package
+	init       string // the guest's program
+	ps         string // PowerShell's archive or folder; empty for none
+	psVersion  string
+	ctr        string // the folder of containerd; empty for none
+	ctrVersion string
+	libraries  []library // what PowerShell is linked against
+	scratch    string
 }
 
 // collect finds all inputs, downloading the kernel and compiling the guest's
@@ -42,7 +44,7 @@ func collect(ctx context.Context, opts Options) (*inputs, error) {
 	if missing := Missing(); len(missing) > 0 {
 		return nil, fmt.Errorf("this machine lacks %s", strings.Join(missing, ", "))
 	}
-	in := &inputs{release: rel, cache: opts.Cache, ps: opts.PowerShell}
+	in := &inputs{release: rel, cache: opts.Cache, ps: opts.PowerShell, ctr: opts.Containerd}
 	if in.cache == "" {
 		if in.cache, err = DefaultCache(); err != nil {
 			return nil, err
@@ -93,6 +95,11 @@ func (in *inputs) key() (string, error) {
 	paths := []string{in.deb, in.init, efiStub, filepath.Join(in.source, "media"), filepath.Join(in.source, "windows")}
 	if in.ps != "" {
 		paths = append(paths, in.ps)
+	}
+	if in.ctr != "" {
+		for _, name := range containerdPrograms {
+			paths = append(paths, filepath.Join(in.ctr, name))
+		}
 	}
 	for _, lib := range in.libraries {
 		paths = append(paths, lib.path)

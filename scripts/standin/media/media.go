@@ -34,6 +34,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type Options struct {
 	Release    string // the Windows Server played: "2022" (the default) or "2025"
 	PowerShell string // PowerShell 7 for Linux, a folder or a .tar.gz or .tar.xz; empty for none
+	Containerd string // a folder with Debian's containerd and ctr, for images in a box; empty for none. It needs PowerShell
 	Cache      string // where the kernel package is kept between builds; empty for DefaultCache
 }
 
@@ -44,6 +45,7 @@ type Marker struct {
 	Version    string `json:"version"`    // Version
 	Release    string `json:"release"`    // "2022" or "2025"
 	PowerShell string `json:"powershell"` // PowerShell's version, such as "7.6.9"; empty without one
+	Containerd string `json:"containerd"` // containerd's version, such as "1.6.20"; empty without one
 }
 
 // DefaultCache returns the folder for downloads and finished media: the value of
@@ -166,6 +168,7 @@ func (in *inputs) build(ctx context.Context, out string) error {
 		do   func(context.Context, string, string) error
 	}{
 		{"PowerShell ready", in.findPowerShell},
+		{"containerd ready", in.findContainerd},
 		{"the boot files", in.writeBootFiles},
 		{"the root file system", in.writeRoot},
 		{"install.wim", in.writeImages},
@@ -184,7 +187,7 @@ func (in *inputs) build(ctx context.Context, out string) error {
 }
 
 func (in *inputs) writeMarker(_ context.Context, _, tree string) error {
-	data, err := json.Marshal(Marker{StandIn: true, Version: Version, Release: in.release.name, PowerShell: in.psVersion})
+	data, err := json.Marshal(Marker{StandIn: true, Version: Version, Release: in.release.name, PowerShell: in.psVersion, Containerd: in.ctrVersion})
 	if err != nil {
 		return err
 	}

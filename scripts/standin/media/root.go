@@ -140,6 +140,9 @@ func (in *inputs) addPowerShell(ctx context.Context, w *rootWriter, work string)
 	if err := w.addTree("opt/powershell", in.ps, unwanted); err != nil {
 		return err
 	}
+	if err := in.addContainerd(w); err != nil {
+		return err
+	}
 	windows := filepath.Join(in.source, "windows")
 	if err := w.addTree("wbox/windows", windows, func(rel string) bool { return strings.HasPrefix(rel, "tests") || strings.HasSuffix(rel, ".go") }); err != nil {
 		return err

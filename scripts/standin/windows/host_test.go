@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wbox-dev/wbox/scripts/standin/internal/programs"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 )
 
@@ -35,6 +36,7 @@ type world struct {
 	power     []string
 	online    bool // the network leads out
 	activated bool
+	ctr       func(context.Context, []string) programs.Result // nil: the medium has no containerd
 	called    []string
 }
 
@@ -81,6 +83,9 @@ func (w *world) call(program string, args []string) pshost.Result {
 	w.called = append(w.called, program+" "+strings.Join(args, " "))
 	switch strings.ToLower(program) {
 	case "wbox-standin.exe":
+		if args[0] == "ctr" && w.ctr != nil {
+			return pshost.Result(w.ctr(w.t.Context(), args[1:]))
+		}
 		value, err := w.own(args)
 		if err != nil {
 			return pshost.Result{Exit: 1, Stderr: err.Error()}

@@ -10,9 +10,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/wbox-dev/wbox/images"
+	"github.com/wbox-dev/wbox/images/archive"
+	"github.com/wbox-dev/wbox/images/imagestest"
+	"github.com/wbox-dev/wbox/scripts/standin/internal/containerd"
 	"io/fs"
 	"math/big"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,6 +268,58 @@ func TestContainerdFromTheSeed(t *testing.T) {
 	want := "Running \"C:\\Program Files\\containerd\\containerd.exe\" --run-service --config \"C:\\Program Files\\containerd\\config.toml\" --log-file C:\\ProgramData\\containerd\\containerd.log\r\n"
 	if r := h.command("$s = Get-CimInstance Win32_Service -Filter \"Name='containerd'\"; \"$($s.State) $($s.PathName)\""); r.stdout != want {
 		t.Errorf("%q, want %q; %s", r.stdout, want, r.stderr)
+	}
+}
+
+// TestPreload has Debian's containerd import a Windows image, and finds it again
+// after a boot by its digest.
+func TestPreload(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("containerd needs root")
+	}
+	for _, name := range []string{"containerd", "ctr"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("needs Debian's containerd: %v", err)
+		}
+	}
+	w := newWorld(t)
+	const name = "registry.k8s.io/pause:3.10.1"
+	made, err := imagestest.Make(imagestest.Spec{Platforms: []v1.Platform{imagestest.Windows("10.0.20348.1")}, Layers: 2, Size: 5000})
+	w.must(err)
+	archives := filepath.Join(w.seed, "payload", "images")
+	w.must(os.MkdirAll(archives, 0o755))
+	_, err = archive.Save(t.Context(), filepath.Join(archives, "pause.tar"), []archive.Entry{{Names: []string{name}, Source: images.Built(made.Image, "made")}}, archive.Options{})
+	w.must(err)
+	preload := func(digest string) {
+		w.insert(map[string]any{"30-install-runtime": map[string]any{"sandboxImage": name}, "32-preload-images": map[string]any{"unpack": false, "pinned": []string{name},
+			"images": []map[string]any{{"name": name, "digest": digest, "file": "pause.tar"}}}})
+	}
+	preload(made.Digest.String())
+	for _, p := range []string{"containerd", "ctr"} {
+		w.write(filepath.Join(w.seed, "payload", "containerd", p+".exe"), string(program(p)))
+	}
+	var r *containerd.Runtime
+	boot := func() {
+		if r != nil {
+			r.Stop()
+		}
+		r = &containerd.Runtime{Programs: "/usr/bin", Root: filepath.Join(w.c, "ProgramData", "containerd", "root"), State: t.TempDir(), Logf: t.Logf}
+		t.Cleanup(r.Stop)
+		w.ctr = r.Ctr
+	}
+	boot()
+	h := w.start()
+	h.bring("30-install-runtime")
+	h.expect("32-preload-images", "test", "wbox", "absent", 0)
+	h.bring("32-preload-images")
+	boot()
+	h = w.reboot(h, 1_700_001_000)
+	if f := h.expect("32-preload-images", "test", "wbox", "present", 0).Facts; fmt.Sprint(f["images"]) != fmt.Sprintf("[%s %s]", name, made.Digest) {
+		t.Errorf("facts: %v", f)
+	}
+	preload("sha256:" + strings.Repeat("0", 64))
+	if r := h.expect("32-preload-images", "test", "wbox", "absent", 0); !strings.Contains(r.Message, "is "+made.Digest.String()+", not sha256:0000") {
+		t.Errorf("another digest: %s", r.Message)
 	}
 }
 

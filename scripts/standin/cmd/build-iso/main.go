@@ -30,6 +30,7 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("o", "", "the ISO to write; without it the path of a cached one is printed")
 	flags.StringVar(&opts.Release, "release", "2022", "the Windows Server to play: 2022 or 2025")
 	flags.StringVar(&opts.PowerShell, "pwsh", os.Getenv("WBOX_PWSH"), "PowerShell 7 for Linux, a folder or an archive; empty for none (WBOX_PWSH)")
+	flags.StringVar(&opts.Containerd, "containerd", "", "a folder with Debian's containerd and ctr, such as /usr/bin, for images in a box; needs -pwsh")
 	flags.StringVar(&opts.Cache, "cache", "", "where the kernel package and finished media are kept (WBOX_STANDIN_CACHE)")
 	if err := flags.Parse(args); err != nil {
 		return err

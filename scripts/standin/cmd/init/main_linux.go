@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wbox-dev/wbox/scripts/standin/internal/agent"
+	"github.com/wbox-dev/wbox/scripts/standin/internal/containerd"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/guestos"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/install"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/machine"
@@ -130,6 +131,9 @@ func run(ctx context.Context, console *guestos.Console) error {
 	}
 	a := &agent.Agent{State: store, Machine: m, C: "/c", Seed: seedFinder(), Logf: console.Printf, Listen: listen,
 		Outside: func(ctx context.Context) error { return guestos.Outside(ctx, netip.MustParseAddr(gateway)) }}
+	if runtime := containerd.Find("/c", console.Printf); runtime != nil {
+		a.Ctr = runtime.Ctr
+	}
 	host, err := startPowerShell(ctx, console, func(program string, args []string) pshost.Result {
 		return pshost.Result(a.Program(ctx, "SYSTEM", program, args))
 	})

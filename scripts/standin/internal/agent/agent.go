@@ -39,7 +39,9 @@ type Agent struct {
 	Logf    func(format string, args ...any)          // what the console shows
 	Host    Host                                      // PowerShell, nil where the medium has none
 	Listen  Listen                                    // how ports are opened
-	Outside func(ctx context.Context) error           // whether the network leads out; nil: there is none
+	// Ctr runs Debian's ctr; nil where the medium has no containerd.
+	Ctr     func(ctx context.Context, args []string) programs.Result
+	Outside func(ctx context.Context) error // whether the network leads out; nil: there is none
 
 	mu        sync.Mutex                    // guards what follows
 	life      context.Context               // of this boot; listeners end with it

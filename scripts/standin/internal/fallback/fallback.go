@@ -59,6 +59,7 @@ func answers() map[string]answer {
 		"14-check-licence":    {test: testLicence, set: setLicence, facts: licenceFacts},
 		"20-install-features": {test: testFeatures, set: setFeatures},
 		"30-install-runtime":  marked("30-install-runtime"),
+		"32-preload-images":   marked("32-preload-images"),
 		"40-prepare-cni":      marked("40-prepare-cni"),
 		"50-prepare-node":     {test: marked("50-prepare-node").test, set: setNode},
 		"90-generalize":       {test: testSealed, set: setSealed},

@@ -18,6 +18,7 @@ function Invoke-StandinProgram {
     $Words = @($Words)
     $name = $Path.Replace('/', '\').ToLowerInvariant()
     if ($name -eq 'c:\program files\containerd\containerd.exe' -and [IO.File]::Exists((Resolve-StandinPath $Path))) { return Invoke-StandinContainerd $Words }
+    if ($name -eq 'c:\program files\containerd\ctr.exe' -and [IO.File]::Exists((Resolve-StandinPath $Path))) { return Invoke-StandinCtr $Words }
     if ($name -match '^(c:\\windows\\(system32\\)?)?([^\\]+?)(\.exe)?$') {
         $row = (Get-StandinProgramTable)[$Matches[3]]
         if ($row) { return & $row.Run $Words }
@@ -155,4 +156,14 @@ function Invoke-StandinContainerd {
         return New-StandinAnswer
     }
     New-StandinAnswer 1 '' "the stand-in does not know containerd.exe $Words`n"
+}
+
+# ctr.exe is a program for Windows, too: Debian's ctr takes its place where the
+# medium has it, and knows the files by their real paths.
+function Invoke-StandinCtr {
+    param([string[]]$Words)
+    $service = (Get-StandinSection 'services')['containerd']
+    if (-not $service -or $service.Status -ne 'Running') { return New-StandinAnswer 1 '' "ctr: failed to dial `"\\.\pipe\containerd-containerd`": The system cannot find the file specified.`n" }
+    $real = @($Words | ForEach-Object { if ($_ -match '^[A-Za-z]:[\\/]') { Resolve-StandinPath $_ } else { $_ } })
+    [Standin.Channel]::Call('wbox-standin.exe', [string[]](@('ctr') + $real))
 }
