@@ -51,8 +51,37 @@ type Server struct {
 	// command is kept; two hours where zero.
 	IdleTimeout time.Duration
 
+	// Hold is called with each request before it is answered, and may take its
+	// time: a test makes the server mute by it. Optional.
+	Hold func(ctx context.Context)
+
 	mu     sync.Mutex
 	shells map[string]*shell
+	open   map[net.Conn]bool
+}
+
+// Cut breaks all connections; commands go on.
+func (s *Server) Cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		c.Close()
+	}
+}
+
+// track remembers the open connections.
+func (s *Server) track(c net.Conn, is http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch is {
+	case http.StateNew:
+		if s.open == nil {
+			s.open = map[net.Conn]bool{}
+		}
+		s.open[c] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(s.open, c)
+	}
 }
 
 func (s *Server) computerName() string {
@@ -79,6 +108,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, tlsConfig *tls.Confi
 		IdleTimeout:       2 * time.Minute,
 		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){}, // Windows speaks HTTP/1.1 here
 		ErrorLog:          discardLog(),
+		ConnState:         s.track,
 	}
 	if tlsConfig != nil {
 		l = tls.NewListener(l, tlsConfig)
@@ -115,6 +145,9 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
+	}
+	if s.Hold != nil {
+		s.Hold(r.Context())
 	}
 	who, ok := s.authenticate(w, r)
 	if !ok {

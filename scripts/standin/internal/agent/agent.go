@@ -47,6 +47,8 @@ type Agent struct {
 	life      context.Context               // of this boot; listeners end with it
 	listeners map[string]context.CancelFunc // by transport and certificate
 	server    *winrmd.Server
+
+	faults faults
 }
 
 // Host is PowerShell; *pshost.Host is one.
@@ -81,6 +83,9 @@ func (a *Agent) Boot(ctx context.Context) error {
 		}
 	}
 	if err := a.applyListeners(); err != nil {
+		return err
+	}
+	if err := a.bootFault(); err != nil {
 		return err
 	}
 	return a.runOnce(ctx)
@@ -121,7 +126,7 @@ func (a *Agent) runOnce(ctx context.Context) error {
 
 // programEnv is what programs see, run by user.
 func (a *Agent) programEnv(user string) *programs.Env {
-	return &programs.Env{State: a.State, Machine: a.Machine, C: a.C, User: user}
+	return &programs.Env{State: a.State, Machine: stubborn{a.Machine, a}, C: a.C, User: user}
 }
 
 func (a *Agent) fallbackEnv(seed string) *fallback.Env {

@@ -88,6 +88,7 @@ func (a *Agent) applyListener(transport string, on bool, port int, certificate s
 func (a *Agent) newServer() *winrmd.Server {
 	return &winrmd.Server{
 		Shell:        a,
+		Hold:         a.hold,
 		ComputerName: a.State.Get().ComputerName,
 		Accounts: func(user string) (string, bool) {
 			s := a.State.Get()

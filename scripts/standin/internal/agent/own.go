@@ -25,6 +25,7 @@ func (a *Agent) own(ctx context.Context, args []string) programs.Result {
 	verbs := map[string]func(context.Context, []string) (any, error){
 		"info": a.ownInfo, "partitions": a.ownPartitions, "mount": a.ownMount, "unmount": a.ownUnmount,
 		"accounts": a.ownAccounts, "winrm": a.ownWinRM, "certificates": a.ownCertificates, "power": a.ownPower,
+		"fault":   a.ownFault,
 		"licence": a.ownLicence,
 	}
 	if len(args) > 0 && args[0] == "ctr" && a.Ctr != nil { // what a real program says is handed on as it is

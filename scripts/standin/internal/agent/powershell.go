@@ -27,6 +27,9 @@ func (a *Agent) powershell(ctx context.Context, user string, args []string, s St
 		return badArguments
 	}
 	req.User = user
+	if exit, instead := a.misbehave(ctx, req, s); instead {
+		return exit
+	}
 	if a.Host != nil {
 		return a.inPowerShell(ctx, req, s)
 	}

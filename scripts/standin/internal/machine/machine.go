@@ -75,3 +75,13 @@ type Machine interface {
 	// Unmount unmounts what MountPartition mounted.
 	Unmount(path string) error
 }
+
+// Faulty is implemented by machines that can be made to misbehave.
+type Faulty interface {
+	// SetClock sets the clock forwards or backwards.
+	SetClock(by time.Duration) error
+	// Sleep freezes everything until somebody outside wakes the machine.
+	Sleep() error
+	// Fill takes all the room of a file system into one file.
+	Fill(path string) error
+}

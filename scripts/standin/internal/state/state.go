@@ -41,6 +41,7 @@ type State struct {
 	Features   map[string]string `json:"features,omitempty"` // name -> "pending" or "installed"
 	Scripts    map[string]bool   `json:"scripts,omitempty"`  // scripts that were set by the stand-in itself
 	CopyAtBoot bool              `json:"copyAtBoot,omitempty"`
+	Fault      string            `json:"fault,omitempty"`      // of the next restart, for tests of the host
 	Activated  bool              `json:"activated,omitempty"`  // the evaluation
 	Activation string            `json:"activation,omitempty"` // what came of trying, as 14-check-licence notes it
 }
