@@ -90,7 +90,7 @@ type Running struct {
 	closers []io.Closer
 	boot    Boot
 	signs   signs
-	lost    int  // how often the guest was lost and came back
+	lost    int  // how often in a row the guest was lost and came back
 	strict  bool // a reboot that nobody asked for is a failure
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/wbox-dev/wbox/builder/report"
 )
 
-// maxLost is how often a guest may be lost in the middle of a script and come
-// back. Scripts are idempotent, so running one again does no harm; a guest that
-// is lost again and again is not to be trusted.
+// maxLost is how often in a row a guest may be lost in the middle of a script
+// and come back. Scripts are idempotent, so running one again does no harm; a
+// guest that is lost every time is not to be trusted.
 const maxLost = 3
 
 // run runs a script and, where the guest is lost meanwhile (its connection
@@ -21,7 +21,11 @@ func (r *Running) run(ctx context.Context, name string, mode guest.Mode) (guest.
 	for {
 		resets := r.machine.Resets()
 		o, err := r.runOnce(ctx, name, mode)
-		if err == nil || !errors.Is(err, guest.ErrLost) || ctx.Err() != nil || off(r.machine) {
+		if err == nil {
+			r.lost = 0
+			return o, nil
+		}
+		if !errors.Is(err, guest.ErrLost) || ctx.Err() != nil || off(r.machine) {
 			return o, err
 		}
 		if r.lost == maxLost {
