@@ -27,6 +27,9 @@ type faults struct {
 // scriptFaults happen to the next guest script but the test of readiness.
 const scriptFaults = " garbage half hang drop reboot off "
 
+// answered is when the answer to the request that arranges for a fault is out.
+const answered = time.Second
+
 // ownFault arranges for one fault.
 func (a *Agent) ownFault(_ context.Context, args []string) (any, error) {
 	if len(args) == 0 || len(args) > 2 {
@@ -47,9 +50,11 @@ func (a *Agent) ownFault(_ context.Context, args []string) (any, error) {
 		a.faults.next = name
 		return true, nil
 	case name == "mute":
-		a.faults.mu.Lock()
-		defer a.faults.mu.Unlock()
-		a.faults.quiet = time.Now().Add(time.Duration(value) * time.Second)
+		time.AfterFunc(answered, func() {
+			a.faults.mu.Lock()
+			defer a.faults.mu.Unlock()
+			a.faults.quiet = time.Now().Add(time.Duration(value) * time.Second)
+		})
 		return true, nil
 	case name == "reboot-twice", name == "never-reboot":
 		return true, a.State.Change(func(s *state.State) error { s.Fault = name; return nil })
@@ -67,8 +72,8 @@ func (a *Agent) hardFault(name string, value int) (any, error) {
 	switch name {
 	case "clock":
 		return true, m.SetClock(time.Duration(value) * time.Second)
-	case "sleep": // once the answer is out
-		time.AfterFunc(time.Second, func() { a.Logf("sleeping: %v", m.Sleep()) })
+	case "sleep":
+		time.AfterFunc(answered, func() { a.Logf("sleeping: %v", m.Sleep()) })
 		return true, nil
 	case "disk-full":
 		return true, m.Fill(full)

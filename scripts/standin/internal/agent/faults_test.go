@@ -67,11 +67,13 @@ func TestScriptFaults(t *testing.T) {
 func TestMuteForAWhile(t *testing.T) {
 	b, s, fault := ill(t)
 	fault(0, "mute", "1")
+	b.waitQuiet()
 	began := time.Now()
 	if _, err := s.BootTime(t.Context()); err != nil || time.Since(began) < time.Second/2 {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 	fault(0, "mute", "3600")
+	b.waitQuiet()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := s.BootTime(ctx); err == nil {
@@ -80,6 +82,15 @@ func TestMuteForAWhile(t *testing.T) {
 	b.faults.mu.Lock()
 	b.faults.quiet = time.Time{} // the shell is tidied up
 	b.faults.mu.Unlock()
+}
+
+// waitQuiet waits until the guest is mute.
+func (b *bench) waitQuiet() {
+	for quiet := false; !quiet; time.Sleep(10 * time.Millisecond) {
+		b.faults.mu.Lock()
+		quiet = time.Until(b.faults.quiet) > 0
+		b.faults.mu.Unlock()
+	}
 }
 
 func TestRebootFaults(t *testing.T) {
