@@ -21,6 +21,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/spec"
 	"github.com/wbox-dev/wbox/builder/stage"
+	"github.com/wbox-dev/wbox/builder/stages/componentbits"
 	"github.com/wbox-dev/wbox/builder/stages/kubebits"
 	"github.com/wbox-dev/wbox/builder/stages/preload"
 )
@@ -40,6 +41,7 @@ type Bundled struct {
 const (
 	bundleKube       = "kubernetes"
 	bundleContainerd = "containerd"
+	bundleCNI        = "cni"
 	bundleImages     = "images"
 	bundleMedia      = "media"
 )
@@ -65,7 +67,7 @@ func (b *Builder) Bundle(ctx context.Context, r *Resolved, dir string, withISO b
 	}
 	defer os.RemoveAll(tmp) // nothing is there any more once it was renamed
 	w := &bundle{Builder: b, r: r, dir: tmp, spec: *r.Spec}
-	for _, step := range []func(context.Context) error{w.results, w.containerd, w.boxFile} {
+	for _, step := range []func(context.Context) error{w.results, w.boxFile} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -116,7 +118,7 @@ type bundle struct {
 	spec spec.Spec // what the bundle's box file will say
 }
 
-// results gets the programs of Kubernetes and the images through the stages
+// results gets the programs and the images through the stages
 // that a build gets them with, so that nothing is made twice.
 func (w *bundle) results(ctx context.Context) error {
 	id, run, err := w.store.NewRun(time.Now())
@@ -124,9 +126,13 @@ func (w *bundle) results(ctx context.Context) error {
 		return err
 	}
 	e := &engine.Engine{Store: w.store, Sink: w.opts.Sink, RunID: id, Run: run}
-	want := []string{kubebits.Name, preload.Name}
+	want := []string{kubebits.Name, preload.Name, componentbits.CNI, componentbits.Runtime} // all but the first only where they were asked for
 	stages := slices.DeleteFunc(pipeline(w.r, bake.Host{}), func(s stage.Stage) bool { return !slices.Contains(want, s.Name()) })
-	built, err := e.Build(ctx, stages, want[:len(stages)]...) // the second is there only where images are
+	var targets []string
+	for _, s := range stages {
+		targets = append(targets, s.Name())
+	}
+	built, err := e.Build(ctx, stages, targets...)
 	if err != nil {
 		return err
 	}
@@ -142,6 +148,15 @@ func (w *bundle) results(ctx context.Context) error {
 		return fmt.Errorf("writing the version: %w", err)
 	}
 	w.spec.K8s, w.spec.K8sBase, w.spec.K8sVersion = "./"+bundleKube, "", ""
+	if err := errors.Join(w.programs(ctx, built, componentbits.Runtime, bundleContainerd, w.r.runtime), w.programs(ctx, built, componentbits.CNI, bundleCNI, w.r.cni)); err != nil {
+		return err
+	}
+	if w.r.runtime.source != nil {
+		w.spec.Containerd = "./" + bundleContainerd
+	}
+	if w.r.cni.source != nil {
+		w.spec.CNI = w.r.cni.project + "@./" + bundleCNI
+	}
 	if len(w.r.preload) == 0 {
 		return nil
 	}
@@ -160,22 +175,27 @@ func (w *bundle) results(ctx context.Context) error {
 	return nil
 }
 
-// containerd copies the folder of --containerd, and checks that it is still what
-// was pinned.
-func (w *bundle) containerd(ctx context.Context) error {
-	if w.r.containerd == "" {
+// programs copies those of a CNI or of the container runtime, and notes their
+// version beside them.
+func (w *bundle) programs(ctx context.Context, built []engine.Built, stageName, folder string, p programs) error {
+	if p.source == nil {
 		return nil
 	}
-	to := filepath.Join(w.dir, bundleContainerd)
-	if err := copyTree(ctx, w.r.containerd, to); err != nil {
-		return fmt.Errorf("copying containerd: %w", err)
+	from, err := w.outputPath(built, stageName, componentbits.Output)
+	if err != nil {
+		return err
 	}
-	_, digest, err := containerdFolder(ctx, to)
-	if err == nil && digest != w.r.containerdDigest {
-		err = &fault.Problem{Class: fault.Input, Field: "--containerd", Value: w.r.containerd, Why: "has changed since it was looked at", Fix: "run it again when nothing writes to it"}
+	to := filepath.Join(w.dir, folder)
+	if err := copyTree(ctx, from, to); err != nil {
+		return fmt.Errorf("copying the programs of %s: %w", p.project, err)
 	}
-	w.spec.Containerd = "./" + bundleContainerd
-	return err
+	if p.ref.Version == "" {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(to, "version"), []byte(p.ref.Version+"\n"), 0o644); err != nil {
+		return fmt.Errorf("writing the version of %s: %w", p.project, err)
+	}
+	return nil
 }
 
 // boxFile writes what is asked for. How a build runs, and the network around it,

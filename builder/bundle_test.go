@@ -1,12 +1,12 @@
 package builder
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/wbox-dev/wbox/builder/component/componenttest"
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/lock"
 	"github.com/wbox-dev/wbox/builder/spec"
@@ -16,12 +16,14 @@ import (
 func aBundle(t *testing.T, withISO bool) (*Builder, *spec.Spec, *Bundled) {
 	t.Helper()
 	b, s := resolving(t, bin(t), fast(), acting())
-	s.Containerd = filepath.Join(t.TempDir(), "containerd")
-	for _, f := range []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe", "more/x.txt"} {
-		p := filepath.Join(s.Containerd, f)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(f), 0o600)); err != nil {
+	s.Containerd, s.CNI = filepath.Join(t.TempDir(), "containerd"), componenttest.Programs(t, "calico", "v3.32.1", "./cni-plugin/cmd/calico")
+	for project, packages := range map[string][]string{"containerd": {"./cmd/containerd", "./cmd/ctr"}, "hcsshim": {"./cmd/containerd-shim-runhcs-v1"}} {
+		if err := componenttest.Compile(t.Context(), s.Containerd, project, "v1.7.28", packages...); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(s.Containerd, "version"), []byte("v1.7.28\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
 	if err != nil {
@@ -39,7 +41,7 @@ func aBundle(t *testing.T, withISO bool) (*Builder, *spec.Spec, *Bundled) {
 func TestBundleIsBuiltFrom(t *testing.T) {
 	needQemuImg(t)
 	_, s, made := aBundle(t, true)
-	for _, gone := range []string{s.K8s, s.Containerd, s.ISO} {
+	for _, gone := range []string{s.K8s, s.Containerd, s.CNI, s.ISO} {
 		if err := os.RemoveAll(gone); err != nil {
 			t.Fatal(err)
 		}
@@ -58,14 +60,14 @@ func TestBundleIsBuiltFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Ref.Version != "v1.37.2" || r.ISODigest != made.ISODigest || r.containerdDigest == "" || r.Lock.Stale() {
+	if r.Ref.Version != "v1.37.2" || r.ISODigest != made.ISODigest || r.runtime.ref.Version != "v1.7.28" || r.cni.project != "calico" || len(r.cni.ref.Inputs) != 2 || r.Lock.Stale() {
 		t.Errorf("resolved %+v", r)
 	}
 	if err := other.Preflight(t.Context(), r); err != nil {
 		t.Error(err)
 	}
 
-	for name, want := range map[string]string{"kubernetes/kube-proxy.exe": "--frozen", "containerd/more/x.txt": "--frozen", made.ISO: "sha256"} {
+	for name, want := range map[string]string{"kubernetes/kube-proxy.exe": "--frozen", "containerd/ctr.exe": "--frozen", "cni/calico.exe": "--frozen", made.ISO: "sha256"} {
 		path := filepath.Join(made.Dir, filepath.FromSlash(name))
 		before, err := os.ReadFile(path)
 		if err != nil {
@@ -92,7 +94,7 @@ func TestBundleIsWholeOrNotThere(t *testing.T) {
 	if left := entries(t, filepath.Dir(made.Dir)); left != "bundle" {
 		t.Errorf("beside it lies %s", left)
 	}
-	if left := entries(t, made.Dir); left != "containerd kubernetes wbox.lock wbox.yaml" {
+	if left := entries(t, made.Dir); left != "cni containerd kubernetes wbox.lock wbox.yaml" {
 		t.Errorf("it holds %s", left)
 	}
 	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
@@ -106,7 +108,8 @@ func TestBundleIsWholeOrNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := b.Bundle(t.Context(), r, filepath.Join(dir, "x"), false); fault.ClassOf(err) != fault.Input || !strings.Contains(err.Error(), "has changed") {
+	fresh := newTestBuilder(t, t.TempDir(), plenty) // one whose store does not have what was pinned
+	if _, err := fresh.Bundle(t.Context(), r, filepath.Join(dir, "x"), false); fault.ClassOf(err) != fault.Input || !strings.Contains(err.Error(), "ctr.exe") {
 		t.Errorf("containerd changed: %v", err)
 	}
 	if left := entries(t, dir); left != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
+	"github.com/wbox-dev/wbox/builder/stages/componentbits"
 	"github.com/wbox-dev/wbox/builder/stages/features"
 	"github.com/wbox-dev/wbox/builder/stages/kubebits"
 	"github.com/wbox-dev/wbox/builder/stages/libvirt"
@@ -59,7 +60,7 @@ func guesses(stage string, standIn, desktop bool) guess {
 		switch stage {
 		case windows.Name:
 			return guess{256 * mib, 8 * mib}
-		case kubebits.Name, payload.Name:
+		case kubebits.Name, payload.Name, componentbits.CNI, componentbits.Runtime:
 			return guess{256 * mib, 0}
 		case libvirt.Name:
 			return guess{384 * mib, 0}
@@ -74,7 +75,7 @@ func guesses(stage string, standIn, desktop bool) guess {
 		g = guess{9 * gib, 64 * mib}
 	case updates.Name:
 		g = guess{8 * gib, 2 * gib}
-	case kubebits.Name, payload.Name:
+	case kubebits.Name, payload.Name, componentbits.CNI, componentbits.Runtime:
 		return guess{256 * mib, 0}
 	case libvirt.Name:
 		g = guess{6 * gib, 0}
@@ -204,7 +205,7 @@ func (e *estimator) costs(planned []engine.Planned) (each []Cost, total Cost) {
 
 // diskOf is what a stage's result adds to the chain of disks.
 func diskOf(stage string, size int64) int64 {
-	if stage == kubebits.Name || stage == proof.Name || strings.HasPrefix(stage, libvirt.Name) {
+	if stage == kubebits.Name || stage == componentbits.CNI || stage == componentbits.Runtime || stage == proof.Name || strings.HasPrefix(stage, libvirt.Name) {
 		return 0
 	}
 	return size

@@ -72,8 +72,10 @@ func (b *Built) manifest(p *Published) Manifest {
 	for _, i := range preload.Images(r.preload) {
 		m.Inputs[imageInput(i.Name)] = i.Digest
 	}
-	if r.containerdDigest != "" {
-		m.Inputs["containerd"] = r.containerdDigest
+	for prefix, p := range map[string]programs{cniPrefix: r.cni, runtimePrefix: r.runtime} {
+		for name, digest := range p.ref.Inputs {
+			m.Inputs[prefix+" "+name] = digest
+		}
 	}
 	for _, s := range b.Stages {
 		m.Seconds += s.Seconds

@@ -128,12 +128,11 @@ func (r *Resolved) lock() *lock.Lock {
 	inputs := map[string]lock.Input{
 		"iso": {Digest: r.ISODigest, Size: r.Media.Size, Source: source(cmp.Or(r.isoSource, r.Spec.ISO))},
 	}
-	if r.containerdDigest != "" {
-		inputs["containerd"] = lock.Input{Digest: r.containerdDigest, Source: source(r.Spec.Containerd)}
-	}
 	for _, i := range preload.Images(r.preload) {
 		inputs[imageInput(i.Name)] = lock.Input{Digest: i.Digest}
 	}
+	r.cni.pin(cniPrefix, resolved, inputs)
+	r.runtime.pin(runtimePrefix, resolved, inputs)
 	resolved[requestKey] = pinnedRequest(r.Spec.K8s, r.Ref)
 	prefix := "kubernetes"
 	for ref := &r.Ref; ref != nil; ref = ref.Base {

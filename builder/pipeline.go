@@ -7,6 +7,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/bake"
 	"github.com/wbox-dev/wbox/builder/stage"
 	"github.com/wbox-dev/wbox/builder/stages/cni"
+	"github.com/wbox-dev/wbox/builder/stages/componentbits"
 	"github.com/wbox-dev/wbox/builder/stages/features"
 	"github.com/wbox-dev/wbox/builder/stages/generalize"
 	"github.com/wbox-dev/wbox/builder/stages/kubebits"
@@ -25,16 +26,18 @@ import (
 func pipeline(r *Resolved, host bake.Host) []stage.Stage {
 	var (
 		w         = r.windowsConfig()
-		feat      = features.Config{CNI: r.Spec.CNI}
+		feat      = features.Config{CNI: r.Spec.CNIName()}
 		run       = r.runtimeConfig()
-		net       = cni.Config{CNI: r.Spec.CNI}
+		net       = cni.Config{CNI: r.Spec.CNIName(), Programs: r.cni.input(cni.FolderName, componentbits.CNI)}
 		k8s       = node.Config{Minor: r.Minor, WindowsBuild: r.Edition.Build}
 		bits      = stage.FromStage("", kubebits.Name, kubebits.Output)
 		finished  = stage.FromStage("", payload.Name, payload.DiskOutput)
 		clock     = stage.FromStage("", windows.Name, windows.LicenceOutput)
 		isProofOf = concat(windows.Prepare(), features.Scripts(feat), runtime.Scripts(run), cni.Scripts(net), node.Scripts(k8s), generalize.Scripts())
 	)
-	stages := []stage.Stage{
+	stages := withoutNil(
+		r.runtime.stage(componentbits.Runtime),                                              // where --containerd names a source
+		r.cni.stage(componentbits.CNI),                                                      // where --cni does
 		kubebits.New(r.source, r.Ref),                                                       // first, since it runs beside the layers
 		windows.New(w, host),                                                                // the slowest by far, and the same for every Kubernetes and CNI
 		updates.New(windows.Name, windows.Name, host),                                       // months apart
@@ -46,7 +49,7 @@ func pipeline(r *Resolved, host bake.Host) []stage.Stage {
 		payload.New(bits, stage.FromStage("", generalize.Name, bake.DiskOutput), host.Disk), // no boot: another kubelet.exe starts here
 		proof.New(proof.Config{Scripts: isProofOf, Account: generalize.Account(), Files: payload.Files}, finished, bits, host), // gates publishing
 		libvirt.New(r.libvirtConfig(), finished, clock, host.Disk),                                                             // beside the proof
-	}
+	)
 	if len(r.preload) > 0 { // beside the compile, since it waits for the network
 		stages = append([]stage.Stage{preload.New(r.preload)}, stages...)
 	}
@@ -55,7 +58,8 @@ func pipeline(r *Resolved, host bake.Host) []stage.Stage {
 
 // runtimeConfig says which runtime the box gets, and which images lie in it.
 func (r *Resolved) runtimeConfig() runtime.Config {
-	c := runtime.Config{WindowsBuild: r.Edition.Build, Containerd: r.containerd, ContainerdDigest: r.containerdDigest, NoUnpack: r.Media.StandIn != nil,
+	c := runtime.Config{WindowsBuild: r.Edition.Build, Version: r.runtime.ref.Version, NoUnpack: r.Media.StandIn != nil,
+		Programs: r.runtime.input(runtime.FolderName, componentbits.Runtime),
 		Archives: stage.FromStage("images", preload.Name, preload.Output)}
 	for _, i := range preload.Images(r.preload) {
 		c.Images = append(c.Images, runtime.Image(i))
@@ -83,7 +87,7 @@ func (r *Resolved) windowsConfig() windows.Config {
 func (r *Resolved) libvirtConfig() libvirt.Config {
 	info := map[string]string{
 		"kubernetes": r.Ref.Version,
-		"cni":        r.Spec.CNI,
+		"cni":        r.Spec.CNIName(),
 		"windows":    fmt.Sprintf("Windows Server %s (%s), build %d", r.Spec.Windows, strings.ToLower(r.Edition.InstallationType), r.Edition.Build),
 		"licence":    r.licence(),
 	}

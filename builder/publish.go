@@ -268,25 +268,3 @@ func (b *Built) boxDigest() string {
 	}
 	return ""
 }
-
-// containerdFolder checks a folder of containerd's programs and digests it.
-func containerdFolder(ctx context.Context, dir string) (abs, digest string, err error) {
-	p := &fault.Problem{Class: fault.Input, Field: "--containerd", Value: dir,
-		Fix: "name a folder with containerd.exe, ctr.exe and containerd-shim-runhcs-v1.exe"}
-	if abs, err = filepath.Abs(dir); err != nil {
-		return "", "", err
-	}
-	for _, f := range []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"} {
-		fi, err := os.Lstat(filepath.Join(abs, f)) // links are not followed onto the seed
-		if err != nil {
-			p.Why = "has no " + f
-			return "", "", p
-		}
-		if !fi.Mode().IsRegular() {
-			p.Why = f + " is no regular file"
-			return "", "", p
-		}
-	}
-	digest, _, err = cas.DigestTree(ctx, abs)
-	return abs, digest, err
-}

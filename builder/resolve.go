@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wbox-dev/wbox/builder/box"
+	"github.com/wbox-dev/wbox/builder/component"
 	"github.com/wbox-dev/wbox/builder/disk"
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
@@ -36,14 +37,14 @@ type Resolved struct {
 	Version   string              // of the box, such as 1.37.2.0
 	Lock      *Lock               // nil without Pins
 
-	isoSource                    string         // the medium's file or URL
-	pending                      *media.Pending // what a build would download; a plan's only
-	source                       kube.Source
-	containerd, containerdDigest string // folder, digest of its files
-	preload                      []preload.Archive
-	memoryMiB                    int
-	licenceClock                 licenceState
-	disk                         *disk.Tool
+	isoSource    string         // the medium's file or URL
+	pending      *media.Pending // what a build would download; a plan's only
+	source       kube.Source
+	cni, runtime programs // what is installed beside Kubernetes
+	preload      []preload.Archive
+	memoryMiB    int
+	licenceClock licenceState
+	disk         *disk.Tool
 }
 
 // GuestScripts says who runs the guest scripts: "powershell", or "not
@@ -58,10 +59,11 @@ func (r *Resolved) GuestScripts() string {
 
 // ResolveOptions say for what a Spec is resolved.
 type ResolveOptions struct {
-	Kube     kube.Options // settings of the Kubernetes sources; Base and Version are taken from the Spec
-	PlanOnly bool         // nothing will run: the host and the output folder are not looked at
-	Pins     Pins         // the lock that holds
-	Offline  bool         // the network must not be used: what is not on this machine is an error that names it
+	Kube       kube.Options      // settings of the Kubernetes sources; Base and Version are taken from the Spec
+	Components component.Options // settings of the sources of CNI and containerd; Offline is that of here
+	PlanOnly   bool              // nothing will run: the host and the output folder are not looked at
+	Pins       Pins              // the lock that holds
+	Offline    bool              // the network must not be used: what is not on this machine is an error that names it
 
 	Images   *images.Client // Optional: what looks up and pulls the images of --preload. Default: one without a cache.
 	Media    media.Options  // where Windows may come from; Offline and Sink are those of here and of the Builder
@@ -81,13 +83,13 @@ func (b *Builder) Resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 
 func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions) (*Resolved, error) {
 	r := &Resolved{Spec: s}
-	problems := make([]error, 7) // one place each, so that their order is stable
+	problems := make([]error, 8) // one place each, so that their order is stable
 	problems[0] = s.Validate()
 	pinned, err := opts.Pins.read(s)
 	if problems[6] = err; err != nil && opts.Pins.Frozen {
 		return nil, fault.Check(problems...) // what is not pinned is not looked up either
 	}
-	opts.Kube.Offline = opts.Offline
+	opts.Kube.Offline, opts.Components.Offline = opts.Offline, opts.Offline
 	var pending *media.Pending
 	var g errgroup.Group
 	g.Go(func() error {
@@ -95,7 +97,14 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 		return nil
 	})
 	g.Go(func() error { pending, problems[2] = b.locateMedia(ctx, r, opts, pinned); return nil })
-	g.Go(func() error { problems[3] = r.resolveContainerd(ctx); return nil })
+	g.Go(func() error {
+		problems[3] = r.runtime.resolve(ctx, component.ParseContainerd, s.Containerd, opts.Pins.commit(runtimePrefix, pinned), opts.Components, b.opts.Sink)
+		return nil
+	})
+	g.Go(func() error {
+		problems[7] = r.cni.resolve(ctx, component.ParseCNI, s.CNI, opts.Pins.commit(cniPrefix, pinned), opts.Components, b.opts.Sink)
+		return nil
+	})
 	if !opts.PlanOnly {
 		g.Go(func() error { problems[4] = b.probe(ctx, r); return nil })
 		problems[5] = checkOutput(s.Output)
@@ -152,16 +161,6 @@ func (r *Resolved) resolveKube(ctx context.Context, request string, opts kube.Op
 	}
 	r.Minor = quirks.Minor(v.Segments()[1])
 	return nil
-}
-
-// resolveContainerd reads the folder of --containerd.
-func (r *Resolved) resolveContainerd(ctx context.Context) error {
-	if r.Spec.Containerd == "" {
-		return nil
-	}
-	dir, digest, err := containerdFolder(ctx, r.Spec.Containerd)
-	r.containerd, r.containerdDigest = dir, digest
-	return err
 }
 
 // probe finds out what this host can do.

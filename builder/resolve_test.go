@@ -102,14 +102,7 @@ func TestStagesGetAbsolutePaths(t *testing.T) {
 	b, s := resolving(t, bin(t), fast(), acting())
 	dir := filepath.Dir(s.ISO)
 	t.Chdir(dir)
-	tools := filepath.Join(dir, "containerd")
-	if err := os.Mkdir(tools, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"} {
-		writeFile(t, filepath.Join(tools, f), f)
-	}
-	s.ISO, s.Containerd, s.Output = "medium.iso", "containerd", "out"
+	s.ISO, s.Output = "medium.iso", "out"
 	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +119,8 @@ func TestStagesGetAbsolutePaths(t *testing.T) {
 			}
 		}
 	}
-	if seen < 2 {
-		t.Errorf("%d locked inputs, want the medium and containerd", seen)
+	if seen < 1 {
+		t.Errorf("%d locked inputs, want the medium", seen)
 	}
 }
 
@@ -174,44 +167,5 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := b.Resolve(ctx, s, ResolveOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestContainerdFolder(t *testing.T) {
-	programs := []string{"containerd.exe", "ctr.exe", "containerd-shim-runhcs-v1.exe"}
-	full := func(t *testing.T) string {
-		dir := t.TempDir()
-		for _, p := range programs {
-			writeFile(t, filepath.Join(dir, p), p)
-		}
-		return dir
-	}
-	dir := full(t)
-	abs, digest, err := containerdFolder(t.Context(), dir)
-	if err != nil || abs != dir || !strings.HasPrefix(digest, "sha256:") {
-		t.Fatalf("got %s, %s, %v", abs, digest, err)
-	}
-	if _, again, err := containerdFolder(t.Context(), full(t)); err != nil || again != digest {
-		t.Errorf("the same files elsewhere: digest %s, %v", again, err)
-	}
-	writeFile(t, filepath.Join(dir, "ctr.exe"), "other")
-	if _, other, err := containerdFolder(t.Context(), dir); err != nil || other == digest {
-		t.Errorf("other files: digest %s, %v", other, err)
-	}
-	for name, spoil := range map[string]func(path string) error{
-		"missing": func(string) error { return nil },
-		"folder":  func(path string) error { return os.Mkdir(path, 0o700) },
-		// A link is not followed onto the seed, so it must not count as there.
-		"link": func(path string) error { return os.Symlink(filepath.Join(dir, "containerd.exe"), path) },
-	} {
-		bad := full(t)
-		path := filepath.Join(bad, "ctr.exe")
-		if err := errors.Join(os.Remove(path), spoil(path)); err != nil {
-			t.Logf("%s: can't be made here: %v", name, err)
-			continue
-		}
-		if _, _, err := containerdFolder(t.Context(), bad); fault.ClassOf(err) != fault.Input || !strings.Contains(err.Error(), "ctr.exe") {
-			t.Errorf("%s: got %v", name, err)
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (d *dirSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) 
 	if err != nil {
 		return Ref{}, err
 	}
-	ref := Ref{Source: "dir", Inputs: map[string]string{}}
+	ref := Ref{Source: "dir", Version: versionIn(d.path), Inputs: map[string]string{}}
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if ctx.Err() != nil {
@@ -42,6 +43,15 @@ func (d *dirSource) Resolve(ctx context.Context, sink report.Sink) (Ref, error) 
 		ref.Inputs[name+".exe"] = "sha256:" + bin.SHA256
 	}
 	return ref, errors.Join(append(problems, d.missing(found))...)
+}
+
+// versionIn is what the file "version" of a folder says, or "".
+func versionIn(dir string) string {
+	data, err := gosource.ReadSome(filepath.Join(dir, "version"), 256)
+	if text := strings.TrimSpace(string(data)); err == nil && regexp.MustCompile(`^v?[0-9][0-9A-Za-z.+-]*$`).MatchString(text) {
+		return text
+	}
+	return ""
 }
 
 // Fetch copies the ref's programs and checks that they are still the same.

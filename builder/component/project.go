@@ -68,6 +68,19 @@ func Places(name string) []Place {
 	return nil
 }
 
+// Needed returns the files of the programs that a project can't do without.
+func Needed(name string) []string {
+	var out []string
+	if p := projectOf(name); p != nil {
+		for _, r := range p.ready {
+			if r.required {
+				out = append(out, r.name+".exe")
+			}
+		}
+	}
+	return out
+}
+
 // projects lists all of them.
 func projects() []*project { return []*project{antrea(), calico(), flannel(), containerd()} }
 

@@ -4,6 +4,8 @@
 // latest known". It is a leaf: it imports nothing of ours.
 package quirks
 
+import "fmt"
+
 // Minor is the y of Kubernetes 1.y.
 type Minor int
 
@@ -33,6 +35,18 @@ func PauseImage(windowsBuild int) string {
 		return "registry.k8s.io/pause:3.10.2"
 	}
 	return "registry.k8s.io/pause:3.10.1"
+}
+
+// ContainerdConfig is the version of config.toml for a version of containerd such
+// as "v1.7.28" or "v2.3.4-2-g0123abc": 3 is read by all from 2.0 on, but bin_dirs,
+// which it then has, is known since 2.1 only; those before take version 2. An
+// unknown version is taken for the latest.
+func ContainerdConfig(version string) int {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "v%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 1) {
+		return 2
+	}
+	return 3
 }
 
 // FeatureOverride is a value below

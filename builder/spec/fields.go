@@ -15,7 +15,7 @@ type Field struct {
 	Kind reflect.Kind // String, Int, Bool, or Slice for a list
 	Keys []string     // of the mappings that a list holds; nil: it holds texts
 	Enum []string     // all values that are taken; nil: not a choice of few
-	path string       // "always", "maybe" where other values are no paths, "archive" where only a .tar is one
+	path string       // "always", "maybe" where other values are no paths, "part" where one may follow a name, "archive" where only a .tar is one
 	at   int          // in the struct
 }
 
@@ -41,8 +41,6 @@ func Fields() []Field {
 // choices returns the values that a field takes, where they are few.
 func choices(key string) []string {
 	switch key {
-	case "cni":
-		return slices.Clone(cnis)
 	case "windows":
 		return slices.Clone(releases)
 	case "edition":

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wbox-dev/wbox/builder/component"
 	"github.com/wbox-dev/wbox/builder/kube"
 )
 
@@ -24,12 +25,15 @@ func Public(text string) string {
 	return regexp.MustCompile(`://[^/@\s]*@`).ReplaceAllString(text, "://")
 }
 
+// inFolder is what is said of any path.
+func inFolder(string) string { return folder }
+
 // Selection returns what decides which inputs a defaulted Spec needs and what
 // is made of them, by key, for the lock. The medium's path, the box's name and
 // revision and all that says how a build runs are not in it.
 func (s *Spec) Selection() map[string]string {
 	out := map[string]string{
-		"cni": s.CNI, "windows": s.Windows, "edition": s.Edition,
+		"cni": component.Rebase("--cni", Public(s.CNI), inFolder), "windows": s.Windows, "edition": s.Edition,
 		"k8sBase": s.K8sBase, "k8sVersion": s.K8sVersion,
 		"diskGiB": strconv.Itoa(s.DiskGiB), "providers": strings.Join(s.Providers, ","),
 	}
@@ -37,7 +41,7 @@ func (s *Spec) Selection() map[string]string {
 		out["k8s"] = folder
 	}
 	if s.Containerd != "" {
-		out["containerd"] = folder
+		out["containerd"] = component.Rebase("--containerd", Public(s.Containerd), inFolder)
 	}
 	var preload []string
 	for _, word := range s.Preload {

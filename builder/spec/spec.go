@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/box"
+	"github.com/wbox-dev/wbox/builder/component"
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/licence"
 	"github.com/wbox-dev/wbox/builder/network"
@@ -23,19 +24,19 @@ import (
 // a box file names as seen from its own folder. The comments are also what
 // schema.json says.
 type Spec struct {
-	K8s        string   `key:"k8s" flag:"--k8s" path:"maybe"`                // Required: what Kubernetes to bake: a version such as v1.37.2, another source, or a folder.
-	K8sBase    string   `key:"k8sBase" flag:"--k8s-base"`                    // Optional: a version that programs missing from a folder come from. Default: none.
-	K8sVersion string   `key:"k8sVersion" flag:"--k8s-version"`              // Optional: the version of a folder's kubelet.exe. Default: what the folder says.
-	CNI        string   `key:"cni" flag:"--cni"`                             // Optional: none, calico, antrea or flannel. Default: none.
-	Containerd string   `key:"containerd" flag:"--containerd" path:"always"` // Optional: a folder with containerd.exe and its companions. Default: not installed.
-	Preload    []string `key:"preload" flag:"--preload" path:"archive"`      // Optional: container images that lie in the box already: pause, nanoserver, servercore, an image's name, or an archive of images (.tar). Default: none.
-	Windows    string   `key:"windows" flag:"--windows"`                     // Optional: 2019, 2022 or 2025. Default: 2022.
-	Edition    string   `key:"edition" flag:"--edition"`                     // Optional: core or desktop. Default: core.
-	ISO        string   `key:"iso" flag:"--iso" path:"always"`               // Optional: the Windows installation medium, a file or a URL. Default: the store has it, or it is downloaded.
-	Providers  []string `key:"providers" flag:"--provider"`                  // Optional: what to make. Default: libvirt.
-	Name       string   `key:"name" flag:"--name"`                           // Optional: the box's name, OWNER/BOX. Default: local/wbox-wsWINDOWS-CNI.
-	Revision   int      `key:"revision" flag:"--revision"`                   // Optional: the fourth number of the box's version. Default: 0.
-	DiskGiB    int      `key:"diskGiB" flag:"--disk"`                        // Optional: size of the system disk in GiB. Default: 64.
+	K8s        string   `key:"k8s" flag:"--k8s" path:"maybe"`              // Required: what Kubernetes to bake: a version such as v1.37.2, another source, or a folder.
+	K8sBase    string   `key:"k8sBase" flag:"--k8s-base"`                  // Optional: a version that programs missing from a folder come from. Default: none.
+	K8sVersion string   `key:"k8sVersion" flag:"--k8s-version"`            // Optional: the version of a folder's kubelet.exe. Default: what the folder says.
+	CNI        string   `key:"cni" flag:"--cni" path:"part"`               // Optional: none, calico, antrea or flannel, with @REF or @PATH also its programs, or a path alone. Default: none.
+	Containerd string   `key:"containerd" flag:"--containerd" path:"part"` // Optional: a release of containerd, a git ref (git:REPOSITORY@REF), or a source tree, a folder of programs or an image. Default: not installed.
+	Preload    []string `key:"preload" flag:"--preload" path:"archive"`    // Optional: container images that lie in the box already: pause, nanoserver, servercore, an image's name, or an archive of images (.tar). Default: none.
+	Windows    string   `key:"windows" flag:"--windows"`                   // Optional: 2019, 2022 or 2025. Default: 2022.
+	Edition    string   `key:"edition" flag:"--edition"`                   // Optional: core or desktop. Default: core.
+	ISO        string   `key:"iso" flag:"--iso" path:"always"`             // Optional: the Windows installation medium, a file or a URL. Default: the store has it, or it is downloaded.
+	Providers  []string `key:"providers" flag:"--provider"`                // Optional: what to make. Default: libvirt.
+	Name       string   `key:"name" flag:"--name"`                         // Optional: the box's name, OWNER/BOX. Default: local/wbox-wsWINDOWS-CNI.
+	Revision   int      `key:"revision" flag:"--revision"`                 // Optional: the fourth number of the box's version. Default: 0.
+	DiskGiB    int      `key:"diskGiB" flag:"--disk"`                      // Optional: size of the system disk in GiB. Default: 64.
 
 	// What follows is in no key: it decides how a build runs, not what comes out.
 
@@ -65,7 +66,6 @@ const (
 
 // The values that some fields take.
 var (
-	cnis     = []string{"none", "calico", "antrea", "flannel"}
 	releases = []string{"2019", "2022", "2025"}
 	editions = []string{"core", "desktop"}
 	activate = []string{ActivateAuto, ActivateNever}
@@ -96,7 +96,7 @@ func (s *Spec) Default() {
 		s.LicenceDays = licence.DefaultDays
 	}
 	if len(s.ClusterNetworks) == 0 {
-		s.ClusterNetworks = network.DefaultClusterNetworks(s.CNI)
+		s.ClusterNetworks = network.DefaultClusterNetworks(s.CNIName())
 	}
 }
 
@@ -105,12 +105,22 @@ func (s *Spec) Network() network.Settings {
 	return network.Settings{Proxy: s.Proxy, NoProxy: s.NoProxy, ClusterNetworks: s.ClusterNetworks, ExtraCAs: s.ExtraCAs, Registries: s.Registries}
 }
 
+// CNIName is the name of the CNI, whatever its programs come from; one that isn't
+// known is returned as it is.
+func (s *Spec) CNIName() string {
+	r, err := component.ParseCNI(s.CNI)
+	if err != nil {
+		return s.CNI
+	}
+	return r.Project
+}
+
 // BoxName returns the box's name, with "-stand-in" appended where a stand-in
 // plays Windows: nobody shall take it for the real thing.
 func (s *Spec) BoxName(standIn bool) string {
 	name := s.Name
 	if name == "" {
-		name = fmt.Sprintf("local/wbox-ws%s-%s", s.Windows, s.CNI)
+		name = fmt.Sprintf("local/wbox-ws%s-%s", s.Windows, s.CNIName())
 	}
 	if standIn && !strings.HasSuffix(name, "-stand-in") {
 		name += "-stand-in"
@@ -132,7 +142,14 @@ func (s *Spec) Validate() error {
 	if s.K8s == "" {
 		bad("--k8s", "", "is required", "name a version such as v1.37.2, or a folder with kubelet.exe")
 	}
-	oneOf("--cni", s.CNI, cnis)
+	if _, err := component.ParseCNI(s.CNI); err != nil {
+		problems = append(problems, err)
+	}
+	if s.Containerd != "" {
+		if _, err := component.ParseContainerd(s.Containerd); err != nil {
+			problems = append(problems, err)
+		}
+	}
 	oneOf("--windows", s.Windows, releases)
 	oneOf("--edition", s.Edition, editions)
 	oneOf("--activate", s.Activate, activate)

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/wbox-dev/wbox/builder/component"
 	"github.com/wbox-dev/wbox/builder/kube"
 	"github.com/wbox-dev/wbox/builder/network"
 )
@@ -133,6 +134,13 @@ func (d *document) rebase(file string) {
 func (d *document) rebaseField(dir string, f Field) {
 	rebased := func(text string) string {
 		switch {
+		case f.path == "part":
+			return component.Rebase(f.Flag, text, func(path string) string {
+				if rooted(path) {
+					return path
+				}
+				return relative(dir, path, true)
+			})
 		case text == "", rooted(text), strings.Contains(text, "://"):
 		case f.path == "maybe" && !kube.IsPath(text, dir):
 		case f.path == "archive" && !strings.HasSuffix(text, ".tar"):

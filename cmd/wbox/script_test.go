@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/wbox-dev/wbox/builder/component/componenttest"
 	"github.com/wbox-dev/wbox/builder/iso"
 	"github.com/wbox-dev/wbox/builder/iso/isotest"
 	"github.com/wbox-dev/wbox/builder/kube/kubetest"
@@ -56,6 +57,7 @@ func TestScript(t *testing.T) {
 			"replace":    replace,
 			"pluginrepo": pluginRepo, "members": members,
 			"registry": startRegistry, "publish": publishImages, "requests": requests, "cibucket": cibucket,
+			"projectrepo": projectRepo, "projectexes": projectExes,
 		},
 	})
 }
@@ -71,7 +73,7 @@ func scripts(t *testing.T, dir string) []string {
 	if _, err := exec.LookPath("go"); err == nil {
 		return all
 	}
-	compiles := regexp.MustCompile(`(?m)^(exes|program|proxy|bucket|gitrepo|go) `)
+	compiles := regexp.MustCompile(`(?m)^(exes|program|proxy|bucket|gitrepo|projectrepo|projectexes|go) `)
 	return slices.DeleteFunc(all, func(file string) bool {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -213,4 +215,37 @@ func exes(ts *testscript.TestScript, _ bool, args []string) {
 		variant = args[2]
 	}
 	ts.Check(kubetest.BuildFixture(context.Background(), ts.MkAbs(args[0]), args[1], variant))
+}
+
+// projectrepo DIR PROJECT TAG: a git repository of the shape of Antrea, Calico
+// or containerd, and a module proxy with containerd and its shim.
+func projectRepo(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: projectrepo DIR PROJECT TAG")
+	}
+	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"} {
+		ts.Setenv(name, map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1"}[name])
+	}
+	commits, err := componenttest.Repo(context.Background(), ts.MkAbs(args[0]), args[1], args[2])
+	ts.Check(err)
+	for name, commit := range commits {
+		ts.Setenv(strings.ToUpper(name), commit)
+	}
+	if _, err := os.Stat(ts.MkAbs("project-proxy")); err == nil {
+		return
+	}
+	env, err := componenttest.Proxy(ts.MkAbs("project-proxy"))
+	ts.Check(err)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		ts.Setenv(name, value)
+	}
+}
+
+// projectexes DIR PROJECT PACKAGE…: compiled programs of such a repository.
+func projectExes(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 3 {
+		ts.Fatalf("usage: projectexes DIR PROJECT PACKAGE…")
+	}
+	ts.Check(componenttest.Compile(context.Background(), ts.MkAbs(args[0]), args[1], "v2.7.0", args[2:]...))
 }

@@ -2,7 +2,10 @@
 # in the box they would tie it to a network card and be gone after a boot.
 #   cni   none, calico, antrea or flannel
 #   bgp   calico with BGP instead of VXLAN, default false
-#   payload\cni\*.exe  optional: CNI plugins
+#   places [{file, to}]: the full paths that a program of the payload goes to;
+#          one that isn't named goes to the folder of CNI plugins
+#   needed names of programs that must be installed
+#   payload\cni\*.exe  optional: the CNI's programs and plugins
 
 $script:BinFolder = 'C:\opt\cni\bin'
 $script:Folders = @('C:\opt\cni\bin', 'C:\etc\cni\net.d', 'C:\var\log\cni')
@@ -23,10 +26,23 @@ function Get-Rules($Context) {
     }
 }
 
-function Get-Plugin($Context) {
+# Where a program goes.
+function Get-Destination($Context, [string]$Name) {
+    foreach ($place in @(Get-WboxParameter $Context.Parameters 'places' -Default @())) {
+        if ($place.file -eq $Name) { return $place.to }
+    }
+    "$BinFolder\$Name"
+}
+
+# The programs of the payload, each with one place that it goes to.
+function Get-Program($Context) {
     $from = Join-Path $Context.Payload 'cni'
     if (-not (Test-Path -LiteralPath $from)) { return }
-    Get-ChildItem -LiteralPath $from -Filter '*.exe' | ForEach-Object { Join-Path $from $_.Name }
+    foreach ($file in @(Get-ChildItem -LiteralPath $from -Filter '*.exe')) {
+        foreach ($to in @(Get-Destination $Context $file.Name)) {
+            [pscustomobject]@{ From = (Join-Path $from $file.Name); To = $to }
+        }
+    }
 }
 
 function Test-State($Context) {
@@ -34,15 +50,22 @@ function Test-State($Context) {
     foreach ($rule in @(Get-Rules $Context)) {
         if (-not (Test-WboxFirewallRule -Name $rule.Name -Protocol $rule.Protocol -Port $rule.Port)) { $missing += "the firewall is closed for $($rule.Protocol) $($rule.Port)" }
     }
-    foreach ($file in Get-Plugin $Context) {
-        $to = Join-Path $BinFolder (Split-Path -Leaf $file)
-        if (-not (Test-Path -LiteralPath $to) -or (Get-WboxDigest $to) -ne (Get-WboxDigest $file)) { $missing += "$to is not the one of the seed" }
+    foreach ($program in @(Get-Program $Context)) {
+        if (-not (Test-Path -LiteralPath $program.To) -or (Get-WboxDigest $program.To) -ne (Get-WboxDigest $program.From)) { $missing += "$($program.To) is not the one of the seed" }
     }
-    New-WboxResult -Missing $missing -Facts @{ cni = (Get-WboxParameter $Context.Parameters 'cni' -Default 'none') }
+    $facts = @{ cni = (Get-WboxParameter $Context.Parameters 'cni' -Default 'none'); programs = @() }
+    # Without the seed's payload, on the finished box, what is needed must still be there.
+    foreach ($name in @(Get-WboxParameter $Context.Parameters 'needed' -Default @())) {
+        foreach ($to in @(Get-Destination $Context $name)) {
+            if (Test-Path -LiteralPath $to -PathType Leaf) { $facts.programs += "$to $(Get-WboxDigest $to)" }
+            else { $missing += "there is no $to" }
+        }
+    }
+    New-WboxResult -Missing $missing -Facts $facts
 }
 
 function Set-State($Context) {
     New-WboxFolder $Folders
     foreach ($rule in @(Get-Rules $Context)) { Set-WboxFirewallRule @rule }
-    foreach ($file in Get-Plugin $Context) { Copy-WboxFile -Source $file -Destination (Join-Path $BinFolder (Split-Path -Leaf $file)) | Out-Null }
+    foreach ($program in @(Get-Program $Context)) { Copy-WboxFile -Source $program.From -Destination $program.To | Out-Null }
 }

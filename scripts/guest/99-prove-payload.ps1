@@ -38,8 +38,8 @@ function Test-PayloadFile($File) {
 function Test-State($Context) {
     $files = @(Get-WboxParameter $Context.Parameters 'files')
     $missing = @($files | ForEach-Object { Test-PayloadFile $_ })
-    # Our helper is the only other file there.
-    $known = @($files | ForEach-Object { $_.name }) + 'Update-WboxKubeletService.ps1'
+    # Our helper is the only other file there; a folder is Antrea's, where its programs were installed.
+    $known = @($files | ForEach-Object { $_.name }) + 'Update-WboxKubeletService.ps1' + 'antrea'
     $missing += @(Get-ChildItem -LiteralPath $KubeFolder -ErrorAction Ignore | Where-Object { $known -notcontains $_.Name } | ForEach-Object { "C:\k\$($_.Name) is not of the payload" })
 
     $state = Read-WboxTextFile 'C:\ProgramData\wbox\payload-state.json'

@@ -118,15 +118,28 @@ func Programs(t testing.TB, project, version string, packages ...string) string 
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command")
 	}
-	src, out := t.TempDir(), t.TempDir()
-	if err := Tree(src, project); err != nil {
+	out := t.TempDir()
+	if err := Compile(t.Context(), out, project, version, packages...); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-mod=mod", "-ldflags=-X main.VERSION=" + version, "-o", out + string(filepath.Separator)}, packages...)...)
+	return out
+}
+
+// Compile is Programs for who has no test at hand.
+func Compile(ctx context.Context, out, project, version string, packages ...string) error {
+	src, err := os.MkdirTemp("", "wbox-fixture-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the fixture: %w", err)
+	}
+	defer os.RemoveAll(src)
+	if err := Tree(src, project); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-mod=mod", "-ldflags=-X main.VERSION=" + version, "-o", out + string(filepath.Separator)}, packages...)...)
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false", "GOPROXY=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("compiling the fixture: %v\n%s", err, text)
+		return fmt.Errorf("compiling the fixture: %w\n%s", err, text)
 	}
-	return out
+	return nil
 }

@@ -16,11 +16,12 @@ const Name = "runtime"
 type Config struct {
 	WindowsBuild int // such as 20348
 	// Optional: a folder with containerd.exe, ctr.exe and containerd-shim-runhcs-v1.exe,
-	// and the digest of its files. Without it only the configuration is there.
-	Containerd, ContainerdDigest string
-	Images                       []Image     // Optional: images that are imported
-	Archives                     stage.Input // the folder of their archives, where there are any
-	NoUnpack                     bool        // import them without unpacking, for guests that can't unpack Windows layers
+	// named FolderName. Without it only the configuration is there.
+	Programs *stage.Input
+	Version  string      // of containerd, where it is known
+	Images   []Image     // Optional: images that are imported
+	Archives stage.Input // the folder of their archives, where there are any
+	NoUnpack bool        // import them without unpacking, for guests that can't unpack Windows layers
 }
 
 // Image is one image that is imported.
@@ -30,8 +31,8 @@ type Image struct {
 	File   string `json:"file"`   // its archive
 }
 
-// folderName is the folder below payload/ where the script looks.
-const folderName = "containerd"
+// FolderName is the folder below payload/ where the script looks.
+const FolderName = "containerd"
 
 // params are the parameters of 30-install-runtime.
 type params struct {
@@ -52,8 +53,8 @@ type preloadParams struct {
 func New(cfg Config, parent, access string, host bake.Host) *bake.Layer {
 	l := &bake.Layer{ID: Name, Label: "installing the container runtime", Version: 1, Parent: parent, Access: access, Host: host,
 		Scripts: Scripts(cfg)}
-	if cfg.Containerd != "" {
-		l.Folders = []stage.Input{stage.Locked(folderName, cfg.ContainerdDigest, cfg.Containerd)}
+	if cfg.Programs != nil {
+		l.Folders = []stage.Input{*cfg.Programs}
 	}
 	if len(cfg.Images) > 0 {
 		l.Folders = append(l.Folders, cfg.Archives)
@@ -64,7 +65,7 @@ func New(cfg Config, parent, access string, host bake.Host) *bake.Layer {
 // Scripts returns the layer's scripts, which the proof tests again.
 func Scripts(cfg Config) []bake.Script {
 	scripts := []bake.Script{{Name: "30-install-runtime", Params: params{
-		ConfigVersion: 3,
+		ConfigVersion: quirks.ContainerdConfig(cfg.Version),
 		SandboxImage:  quirks.PauseImage(cfg.WindowsBuild),
 		BinDirs:       []string{"C:/opt/cni/bin"},
 		ConfDir:       "C:/etc/cni/net.d",

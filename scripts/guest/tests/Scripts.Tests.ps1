@@ -196,6 +196,44 @@ Describe '40-prepare-cni' -Skip:$skip {
     ) { (@(Get-Rules (New-Context @{ cni = $cni })) | ForEach-Object { "$($_.Protocol) $($_.Port)" }) -join ',' | Should -Be $ports }
     It 'opens BGP on request' { (Get-Rules (New-Context @{ cni = 'calico'; bgp = $true })).Port | Should -Be 179 }
     It 'refuses an unknown CNI' { { Get-Rules (New-Context @{ cni = 'weave' }) } | Should -Throw '*weave*' }
+
+    Context 'with programs' {
+        BeforeAll {
+            New-DriveC (Join-Path $TestDrive 'c')
+            New-WboxFolder 'C:\seed\payload\cni'
+            'antrea-agent.exe', 'antrea-cni.exe', 'host-local.exe' | ForEach-Object { Set-Content -LiteralPath "C:\seed\payload\cni\$_" -Value $_ }
+            $places = @(
+                @{ file = 'antrea-agent.exe'; to = @('C:\k\antrea\bin\antrea-agent.exe') }
+                @{ file = 'antrea-cni.exe'; to = @('C:\opt\cni\bin\antrea.exe', 'C:\more\antrea.exe') }
+                @{ file = 'antctl.exe'; to = @('C:\k\antrea\bin\antctl.exe') }
+            )
+            $parameters = @{ cni = 'antrea'; places = $places; needed = @('antrea-agent.exe', 'antrea-cni.exe') }
+            Mock Test-WboxFirewallRule { $true }
+            Mock Set-WboxFirewallRule { }
+        }
+        It 'puts each where it belongs' {
+            $context = New-Context $parameters
+            (Test-State $context).State | Should -Be 'absent'
+            Set-State $context
+            (Test-State $context).Message | Should -BeExactly ''
+            foreach ($to in 'C:\k\antrea\bin\antrea-agent.exe', 'C:\opt\cni\bin\antrea.exe', 'C:\more\antrea.exe', 'C:\opt\cni\bin\host-local.exe') { Test-Path -LiteralPath $to | Should -BeTrue -Because $to }
+            Test-Path -LiteralPath 'C:\opt\cni\bin\antrea-cni.exe' | Should -BeFalse
+            Test-Path -LiteralPath 'C:\k\antrea\bin\antctl.exe' | Should -BeFalse
+        }
+        It 'sees a program that is another one' {
+            Set-State (New-Context $parameters)
+            Set-Content -LiteralPath 'C:\opt\cni\bin\antrea.exe' -Value 'other'
+            (Test-State (New-Context $parameters)).Message | Should -BeExactly 'C:\opt\cni\bin\antrea.exe is not the one of the seed'
+        }
+        It 'misses what is needed, without a payload too' {
+            $context = New-Context $parameters -Payload 'C:\none'
+            $result = Test-State $context
+            $result.State | Should -Be 'present'
+            $result.Facts.programs | Should -HaveCount 3
+            Remove-Item -LiteralPath 'C:\k\antrea\bin\antrea-agent.exe'
+            (Test-State $context).Message | Should -BeExactly 'there is no C:\k\antrea\bin\antrea-agent.exe'
+        }
+    }
 }
 
 Describe '99-prove-payload' -Skip:$skip {

@@ -94,7 +94,7 @@ func (a *app) resolve(cmd *cobra.Command, sel *selection, opts builder.ResolveOp
 		s.Default()
 		return nil, nil, s.Locate(fault.Check(s.Validate(), err))
 	}
-	opts.Kube, opts.Pins, opts.Offline = kopts, pins, a.offline
+	opts.Kube, opts.Components, opts.Pins, opts.Offline = kopts, componentSettings(kopts), pins, a.offline
 	if opts.Media, err = a.mediaOptions(); err != nil {
 		return nil, nil, err
 	}

@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wbox-dev/wbox/builder/component"
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/kube"
 )
@@ -104,6 +106,16 @@ func (a *app) kubeSettings(o kube.Options) (kube.Options, error) {
 	o.CacheDir, o.BaseURL, o.GitURL = filepath.Join(store, "kube"), a.kubeBaseURL, os.Getenv("WBOX_KUBE_GIT_URL")
 	o.Offline = a.offline
 	return o, err
+}
+
+// componentSettings are the settings of the sources of CNI and containerd: what
+// holds for Kubernetes', with a repository of each project's own.
+func componentSettings(o kube.Options) component.Options {
+	urls := map[string]string{}
+	for _, project := range []string{component.Antrea, component.Calico, component.Containerd} {
+		urls[project] = os.Getenv("WBOX_" + strings.ToUpper(project) + "_GIT_URL")
+	}
+	return component.Options{CacheDir: o.CacheDir, Go: o.Go, Env: o.Env, GitURLs: urls, RetryPause: o.RetryPause, Parallel: o.Parallel}
 }
 
 func (a *app) resolveKube(cmd *cobra.Command, k *kubeFlags, text string) (src kube.Source, ref kube.Ref, err error) {
