@@ -41,7 +41,7 @@ type Record struct {
 	// Installed is when its installation began, by this host's clock: no clock
 	// of Windows can have begun earlier.
 	Installed      time.Time `json:"installed"`
-	Activated      bool      `json:"activated"`
+	Activated      bool      `json:"activated"`               // when the layer was sealed; with a network Windows may activate itself later
 	Activation     string    `json:"activation,omitempty"`    // what came of trying
 	GraceEnds      time.Time `json:"graceEnds,omitzero"`      // where it is not activated
 	EvaluationEnds time.Time `json:"evaluationEnds,omitzero"` // see New
@@ -82,7 +82,7 @@ func New(started, seen time.Time, g Guest) Record {
 		return utc(limit)
 	}
 	var said time.Time
-	if g.Remaining > 0 {
+	if g.Remaining > 0 && g.Remaining < 10*EvaluationDays*24*60 { // else it says nothing
 		said = seen.Add(time.Duration(g.Remaining) * time.Minute)
 	}
 	r.EvaluationEnds = earlier(started.Add(EvaluationDays*day), g.Ends)

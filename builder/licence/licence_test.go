@@ -1,6 +1,7 @@
 package licence
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -131,6 +132,33 @@ func FuzzParse(f *testing.F) {
 		}
 		if r.Evaluation && r.TooOld(r.EvaluationEnds, 0) == "" {
 			t.Errorf("%s never ends", r)
+		}
+	})
+}
+
+// Whatever a guest says, its record can be read back.
+func FuzzFromFacts(f *testing.F) {
+	f.Add([]byte(`{"edition":"ServerDatacenterEval","evaluation":true,"installed":"2026-12-01T16:30:00Z","now":"2026-12-01T17:00:00Z","licenseStatus":2,"gracePeriodRemaining":14400}`))
+	f.Add([]byte(`{"edition":"","evaluation":true,"installed":"9999-12-31T23:59:59-12:00","now":"0001-01-01T00:00:00Z","licenseStatus":-1,"evaluationEndDate":"2026-12-24T00:00:00Z"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var facts map[string]any
+		if json.Unmarshal(data, &facts) != nil {
+			return
+		}
+		g, err := FromFacts(facts)
+		if err != nil {
+			return
+		}
+		r := New(began, seen, g)
+		line, err := r.Encode()
+		if err != nil {
+			t.Fatalf("%+v: %v", g, err)
+		}
+		if back, err := Parse(line); err != nil || back.String() != r.String() {
+			t.Errorf("%s is read back as %s, %v", r, back, err)
+		}
+		if r.Evaluation && (r.EvaluationEnds.After(began.Add(EvaluationDays*day)) || (!r.Activated && r.GraceEnds.After(began.Add(GraceDays*day)))) {
+			t.Errorf("%+v: a guest made its own clock longer: %s", g, r)
 		}
 	})
 }

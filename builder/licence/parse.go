@@ -53,6 +53,11 @@ func FromFacts(facts map[string]any) (Guest, error) {
 	if f.Edition == nil || f.Evaluation == nil || f.Installed == nil || f.Now == nil || f.Status == nil {
 		return Guest{}, errors.New("reading what the guest says of its licence: edition, evaluation, installed, now or licenseStatus is missing")
 	}
+	for _, t := range []time.Time{*f.Installed, *f.Now, f.Ends} {
+		if y := t.UTC().Year(); y < 1 || y > 9999 { // its record could not be written
+			return Guest{}, fmt.Errorf("reading what the guest says of its licence: the year %d", y)
+		}
+	}
 	return Guest{Edition: *f.Edition, Evaluation: *f.Evaluation, Installed: *f.Installed, Now: *f.Now, Status: *f.Status,
 		Remaining: max(0, f.Remaining), Ends: f.Ends, Activation: f.Activation}, nil
 }
