@@ -23,13 +23,15 @@ const (
 	bin   = "/bin/windows/amd64/"
 )
 
-// bucketServer serves a release and two CI builds from a loopback bucket.
-func bucketServer(t *testing.T) (*kubetest.Bucket, Options) {
+// publishOnce returns a bucket with the programs, which take seconds to link: all
+// tests of this process have copies of it.
+func publishOnce(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("needs the go command")
+	dir := filepath.Join(os.Getenv(sharedEnv), "bucket")
+	if _, err := os.Stat(dir); err == nil {
+		return dir
 	}
-	b, err := kubetest.NewBucket(t.TempDir())
+	b, err := kubetest.NewBucket(dir + ".new")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +39,26 @@ func bucketServer(t *testing.T) (*kubetest.Bucket, Options) {
 		if err := b.Publish(t.Context(), v[0], v[1], false); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Rename(dir+".new", dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// bucketServer serves a release and two CI builds from a loopback bucket.
+func bucketServer(t *testing.T) (*kubetest.Bucket, Options) {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(publishOnce(t))); err != nil {
+		t.Fatal(err)
+	}
+	b, err := kubetest.NewBucket(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for name, body := range map[string]string{"release/stable.txt": "v1.37.2", "release/stable-1.37.txt": "v1.37.2\n", "ci/latest.txt": ciNew, "ci/latest-1.38.txt": ciNew} {
 		if err := b.Mark(name, body, time.Now().Add(-time.Hour)); err != nil {

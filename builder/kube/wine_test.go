@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,12 +37,21 @@ func FuzzPrintedVersion(f *testing.F) {
 	})
 }
 
+// sharedEnv names a folder that the tests of one process share.
+const sharedEnv = "WBOX_TEST_SHARED"
+
 // The tests of this package run nothing under wine unless they say so.
 func TestMain(m *testing.M) {
-	if err := os.Setenv(wine.Variable, "none"); err != nil {
+	dir, err := os.MkdirTemp("", "wbox-kube-test-")
+	for name, value := range map[string]string{sharedEnv: dir, wine.Variable: "none"} {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	if err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // The folder's own program tells its version, where there is a wine, and so do
