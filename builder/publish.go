@@ -212,12 +212,18 @@ func (b *Builder) Publish(ctx context.Context, built *Built) (_ *Published, err 
 	if err != nil {
 		return nil, err
 	}
-	entry := box.Entry{Name: r.BoxName, Version: r.Version, Box: built.boxPath, Kubernetes: r.Ref.Version,
+	entry := box.Entry{Name: r.BoxName, Version: r.Version, Box: built.boxPath, SHA256: built.boxDigest(), Kubernetes: r.Ref.Version,
 		Licence: r.licence(), Clock: built.clock.Ends(), StandIn: r.Media.StandIn != nil}
 	if !entry.StandIn {
 		entry.Windows = "Windows Server " + r.Spec.Windows
 	}
 	catalog, err := box.Publish(ctx, out, entry)
+	if errors.Is(err, box.ErrChanged) { // on this disk: the result is marked, and what it says is better
+		key := filepath.Base(filepath.Dir(built.boxPath))
+		if told := b.store.VerifyOutput(ctx, key, libvirt.Output); told != nil {
+			err = told
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type Entry struct {
 	Name       string // OWNER/BOX
 	Version    string // see Version
 	Box        string // the finished box file; Publish copies it
+	SHA256     string // Optional: what it must have, in small letters
 	Move       bool   // rename Box into the folder where that is possible, instead of copying it
 	Kubernetes string // the version in full, such as "v1.38.0-alpha.1.23+0123abcd"
 	Windows    string // such as "Windows Server 2022"; empty for the stand-in
@@ -30,6 +31,10 @@ type Entry struct {
 	Clock      string // Optional: until when the licence lasts, for people
 	StandIn    bool   // the box holds no Windows
 }
+
+// ErrChanged is wrapped by Publish's error where the box does not have the
+// content that it must have.
+var ErrChanged = errors.New("its content has changed since it was made")
 
 // describe says what is inside, for people.
 func (e Entry) describe() string {
@@ -51,7 +56,8 @@ func (e Entry) describe() string {
 // catalog, the path of which it returns. The box comes first and the catalog
 // last, both by rename, so that a catalog never names what is not there.
 // Versions offered before stay. A version never changes: the same box again is
-// fine, another one is a *fault.Problem of class fault.Usage. Two processes
+// fine, another one is a *fault.Problem of class fault.Usage. One that is not
+// what Entry says is an error that wraps ErrChanged. Two processes
 // must not publish into one folder at a time.
 func Publish(ctx context.Context, dir string, e Entry) (catalogPath string, err error) {
 	if err := ValidName(e.Name); err != nil {
@@ -73,6 +79,9 @@ func Publish(ctx context.Context, dir string, e Entry) (catalogPath string, err 
 	sum, err := fileSum(ctx, e.Box)
 	if err != nil {
 		return "", fmt.Errorf("publishing the box: %w", err)
+	}
+	if e.SHA256 != "" && sum != e.SHA256 {
+		return "", fmt.Errorf("publishing the box: %s: %w", e.Box, ErrChanged)
 	}
 	file := filepath.Join(dir, FileName(e.Name, e.Version))
 	if p := c.find(e.Version); p != nil && !strings.EqualFold(optional(p, "checksum"), sum) {

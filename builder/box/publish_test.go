@@ -2,6 +2,7 @@ package box
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,18 @@ func TestPublish(t *testing.T) {
 	}
 	if foreign, err := Foreign(dir); err != nil || len(foreign) != 0 {
 		t.Errorf("foreign: %q, %v", foreign, err)
+	}
+}
+
+func TestABoxThatIsNotWhatWasMade(t *testing.T) {
+	dir := t.TempDir()
+	e := entry(someFile(t, "damaged"), "1.37.2.0")
+	e.SHA256 = mustSum(t, someFile(t, "sound"))
+	if _, err := Publish(t.Context(), dir, e); !errors.Is(err, ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("it was published: %v, %v", left, err)
 	}
 }
 
