@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 
 	"github.com/wbox-dev/wbox/builder/answerfile"
+	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/guest"
 	"github.com/wbox-dev/wbox/builder/internal/bake"
+	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/stage"
 )
 
@@ -111,6 +113,9 @@ func Prepare() []bake.Script {
 
 // Run installs Windows.
 func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
+	if err := s.checkMedium(ctx, w); err != nil {
+		return err
+	}
 	began := s.host.Now()
 	access, err := guest.NewAccess(rand.Reader, began)
 	if err != nil {
@@ -149,4 +154,20 @@ func (s *Stage) Run(ctx context.Context, w *stage.Work) (err error) {
 	}
 	w.Fact("boots", r.Boots()+1) // Setup reboots once by itself
 	return guest.SaveAccess(ctx, w.Out(bake.AccessOutput), access)
+}
+
+// checkMedium hashes the medium, which takes seconds of the half hour that
+// follows: its digest may have been remembered, and a damaged file keeps its
+// size and times.
+func (s *Stage) checkMedium(ctx context.Context, w *stage.Work) error {
+	w.Progress("checking the medium")
+	got, _, err := cas.DigestFile(ctx, w.In("iso"))
+	if err != nil {
+		return err
+	}
+	if got != s.cfg.ISODigest {
+		return &fault.Problem{Class: fault.Input, Field: "--iso", Value: w.In("iso"), Why: "has changed: its content has the digest " + got + ", not " + s.cfg.ISODigest,
+			Fix: "run wbox cache verify and wbox cache prune, which forget it, and get the medium anew if it was damaged"}
+	}
+	return nil
 }
