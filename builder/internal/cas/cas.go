@@ -79,7 +79,7 @@ func (s *Store) Root() string { return s.root }
 // OutputResult is one output of a Result.
 type OutputResult struct {
 	Kind   string `json:"kind"`
-	Digest string `json:"digest,omitempty"` // "sha256:…", for deterministic outputs
+	Digest string `json:"digest,omitempty"` // "sha256:…", of all but secrets
 	Size   int64  `json:"size"`             // bytes
 }
 

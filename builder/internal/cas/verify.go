@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/wbox-dev/wbox/builder/fault"
 )
 
 // markFile holds, within a result's folder, why verification found it
@@ -93,6 +95,37 @@ func (s *Store) verifyOne(ctx context.Context, key string, keyOf func([]byte) (s
 		v.Damage = append(v.Damage, Damage{Key: key, Stage: e.Stage, What: what})
 	}
 	return err
+}
+
+// VerifyOutput rehashes an output whose digest is recorded, before it is used.
+// One that has changed is a *fault.Problem of class fault.Failed, and its
+// result is marked, so that the next build makes it anew.
+func (s *Store) VerifyOutput(ctx context.Context, key, name string) error {
+	e, err := s.entry(key)
+	if err != nil {
+		return fmt.Errorf("looking at a stored result: %w", err)
+	}
+	want := e.Outputs[name].Digest
+	if want == "" {
+		return nil
+	}
+	path := filepath.Join(s.Dir(key), name)
+	got, _, err := digestOf(ctx, path)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	why := ""
+	switch {
+	case err != nil:
+		why = "can't be read"
+	case got != want:
+		why = "has changed since it was made: its content has the digest " + got
+	default:
+		return nil
+	}
+	p := &fault.Problem{Class: fault.Failed, Field: "store", Value: path, Why: why, Err: err,
+		Fix: "look at this machine's disk and memory; run it again, and it is made anew"}
+	return errors.Join(p, s.mark(key, "its output "+name+" "+why))
 }
 
 // inspect reads a result and says what is wrong with it, or "". It returns

@@ -47,6 +47,8 @@ type build struct {
 	vm     *semaphore.Weighted
 	dryRun bool
 
+	verified memo // see verifyInputs
+
 	mu      sync.Mutex
 	failure error  // the first stage that failed by itself, see fail
 	cancel  func() // ends all stages

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
@@ -77,6 +78,9 @@ func (b *build) runStage(ctx context.Context, n *node, k keyed) (_ *cas.Result, 
 	if err != nil {
 		return nil, err
 	}
+	if err := b.verifyInputs(ctx, n); err != nil {
+		return nil, err
+	}
 	out := map[string]string{}
 	for _, o := range n.Outputs() {
 		out[o.Name] = filepath.Join(draft.Dir, o.Name)
@@ -143,6 +147,51 @@ func (b *build) inputPaths(ctx context.Context, n *node) (paths map[string]strin
 	return paths, parents, nil
 }
 
+// verifyInputs rehashes the inputs whose digest is in the stage's key, each
+// once a build: what has changed meanwhile must not get into a box. Disks are
+// many gigabytes, and left to wbox cache verify.
+func (b *build) verifyInputs(ctx context.Context, n *node) error {
+	for _, in := range n.Inputs() {
+		if in.From == "" {
+			continue
+		}
+		p, name := b.nodes[in.From], in.Output
+		if o, _ := output(p.Stage, name); !o.Deterministic || passThrough(p.Stage) != "" {
+			continue
+		}
+		k, err := p.key(ctx)
+		if err != nil {
+			return err
+		}
+		if err := b.verified.once(k.key+" "+name, func() error { return b.Store.VerifyOutput(ctx, k.key, name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memo remembers what was found in order.
+type memo struct {
+	mu   sync.Mutex
+	good map[string]bool
+}
+
+func (m *memo) once(what string, check func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.good[what] {
+		return nil
+	}
+	err := check()
+	if err == nil {
+		if m.good == nil {
+			m.good = map[string]bool{}
+		}
+		m.good[what] = true
+	}
+	return err
+}
+
 func makesDisk(s stage.Stage) bool {
 	for _, o := range s.Outputs() {
 		if o.Kind == stage.Disk {
@@ -169,7 +218,7 @@ func sealOutputs(ctx context.Context, s stage.Stage, paths map[string]string) (m
 		switch {
 		case o.Kind == stage.Tree:
 			r.Digest, r.Size, err = cas.DigestTree(ctx, p)
-		case o.Deterministic:
+		case o.Kind != stage.Secret: // also where no key needs it: verification does
 			r.Digest, r.Size, err = cas.DigestFile(ctx, p)
 		}
 		if err != nil {
