@@ -121,7 +121,7 @@ func (l *lab) site(name string) *Wbox {
 	}
 	w := &Wbox{Program: []string{os.Args[0]}, Store: filepath.Join(dir, "store"), Out: filepath.Join(dir, "out"), Tmp: filepath.Join(dir, "tmp"),
 		Selection: []string{"--iso", l.path("stand-in.iso"), "--cni", "calico", "--disk", strconv.Itoa(diskGiB)},
-		Env:       []string{layoutEnv + "=" + l.path("layout.qcow2"), journalEnv + "=" + filepath.Join(dir, "seeds")}, boxes: l.boxes, journal: filepath.Join(dir, "seeds")}
+		Env:       []string{"WBOX_WINE=none", layoutEnv + "=" + l.path("layout.qcow2"), journalEnv + "=" + filepath.Join(dir, "seeds")}, boxes: l.boxes, journal: filepath.Join(dir, "seeds")}
 	if err := os.MkdirAll(w.Tmp, 0o755); err != nil {
 		l.t.Fatal(err)
 	}
@@ -273,13 +273,25 @@ func (l *lab) finished(t *testing.T, w *Wbox) {
 		t.Error("the lock is another one")
 	}
 	if plan := l.planOf(w); plan != l.plan {
-		t.Errorf("the plan is another one:\n%s\nundisturbed:\n%s", plan, l.plan)
+		t.Errorf("the plan is another one:\n%s", differing(plan, l.plan))
 	}
 	for line := range strings.Lines(l.journal(w)) {
 		if !strings.Contains(l.seeds, line) {
 			t.Errorf("a seed differs: %s\nundisturbed:\n%s", line, l.seeds)
 		}
 	}
+}
+
+// differing lists the lines of which b has not the same one.
+func differing(a, b string) string {
+	var out strings.Builder
+	other := slices.Collect(strings.Lines(b))
+	for i, line := range slices.Collect(strings.Lines(a)) {
+		if i >= len(other) || line != other[i] {
+			fmt.Fprintf(&out, "%d: %s", i+1, line)
+		}
+	}
+	return out.String()
 }
 
 // phases counts what happened when.
