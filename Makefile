@@ -56,6 +56,10 @@ guest-scripts: ## static check and Pester tests of the guest scripts (skipped wi
 e2e: setup-test ## real parts: QEMU with the stand-in guest, Vagrant, a real compile
 	go test -count=1 -timeout 40m $(E2E_FLAGS) ./...
 
+.PHONY: chaos
+chaos: setup-test ## kill and interrupt builds that run real machines, 20 times each; up to an hour, not in CI
+	WBOX_TEST_CHAOS=20 go test -count=1 -timeout 90m -v -run TestBakeWithoutPowerShell ./cmd/wbox
+
 .PHONY: real-k8s
 real-k8s: ## compile real releases of Kubernetes twice each (REAL_K8S="v1.37.2" for others; ten CPU-minutes a minor)
 	@for v in $(REAL_K8S); do WBOX_TEST_COMPILE=$$v go test -count=1 -timeout 3h -v -run TestRealModuleAll ./builder/kube || exit 1; done

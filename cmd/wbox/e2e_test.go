@@ -166,6 +166,7 @@ func TestBakeWithoutPowerShell(t *testing.T) {
 		t.Errorf("manifest: scripts %q, %d boots", m.GuestScripts, m.Boots)
 	}
 	b.licence(p, m, "not tried: --activate never")
+	t.Run("faults", func(t *testing.T) { faults(t, b, p) })
 	b.agesOut(8*24*time.Hour, "--k8s", exes)
 }
 
