@@ -2,6 +2,8 @@ package windows
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/disk"
+	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/guest"
 	guestfake "github.com/wbox-dev/wbox/builder/guest/fake"
 	hvfake "github.com/wbox-dev/wbox/builder/hypervisor/fake"
@@ -76,6 +79,10 @@ func (l *lab) install(cfg Config) (licence.Record, error) {
 		l.Fatal(err)
 	}
 	cfg.Release, cfg.ImageName, cfg.DiskGiB, cfg.ISO = "2022", "Windows Server 2022 SERVERDATACENTERCORE", 64, medium
+	if cfg.ISODigest == "" {
+		sum := sha256.Sum256([]byte("iso"))
+		cfg.ISODigest = "sha256:" + hex.EncodeToString(sum[:])
+	}
 	out := map[string]string{}
 	for _, o := range New(cfg, host).Outputs() {
 		out[o.Name] = filepath.Join(dir, o.Name)
@@ -141,6 +148,14 @@ func TestTheRecordOfALicence(t *testing.T) {
 				t.Errorf("%d machines, or one with another clock", len(m))
 			}
 		})
+	}
+}
+
+func TestAMediumThatHasChanged(t *testing.T) {
+	l := newLab(t)
+	_, err := l.install(Config{ISODigest: "sha256:" + strings.Repeat("0", 64)})
+	if fault.ClassOf(err) != fault.Input || !strings.Contains(err.Error(), "has changed") || len(l.driver.Machines()) != 0 {
+		t.Errorf("got %v, %d machines", err, len(l.driver.Machines()))
 	}
 }
 
