@@ -299,7 +299,7 @@ func (s *state) run(r guestfake.Run, down chan struct{}) guestfake.Reply {
 	}
 	reply := guestfake.Reply{State: guest.Present}
 	if r.Name == "14-check-licence" && r.Mode == guest.Test {
-		now := time.Now().UTC().Format(time.RFC3339)
+		now := clock().UTC().Format(time.RFC3339)
 		reply.Facts = map[string]any{"edition": "ServerDatacenterEval", "evaluation": true, "installed": now, "now": now, "licenseStatus": 1}
 	}
 	return reply

@@ -83,7 +83,7 @@ func (w *Wbox) Run(t testing.TB, b *Blow, args ...string) End {
 func (w *Wbox) run(ctx context.Context, b *Blow, args []string) (End, error) {
 	cmd := exec.CommandContext(ctx, w.Program[0], append(w.Program[1:len(w.Program):len(w.Program)], args...)...)
 	if w.mark == "" {
-		w.mark = fmt.Sprintf("%d-%s", os.Getpid(), filepath.Base(w.Tmp))
+		w.mark = fmt.Sprintf("%d-%s", os.Getpid(), w.Tmp)
 	}
 	cmd.Env = append(append(os.Environ(), "TMPDIR="+w.Tmp, markEnv+"="+w.mark), w.Env...)
 	var stdout bytes.Buffer
