@@ -41,17 +41,17 @@ func faults(t *testing.T, b *bake, base builder.Published) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	patch, minor := b.exes("v1.36.4", "patch"), b.exes("v1.35.7", "minor")
-	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
-		for struck := 0; struck < f.n && !t.Failed(); {
-			k8s, blows := minor, min(3, f.n-struck)
-			switch {
-			case f.n > 3: // chaos
-				k8s, blows = []string{minor, patch}[f.random.IntN(2)], min(1+f.random.IntN(3), blows)
-			case s == syscall.SIGINT:
-				k8s = patch
-			}
-			struck += f.chain(s, k8s, blows)
+	signals := []syscall.Signal{syscall.SIGKILL, syscall.SIGINT}
+	for struck := [2]int{}; min(struck[0], struck[1]) < f.n && !t.Failed(); {
+		i := 0
+		if struck[1] < struck[0] {
+			i = 1
 		}
+		k8s, blows := []string{minor, patch}[i], min(3, f.n-struck[i])
+		if f.n > 3 { // chaos
+			k8s, blows = []string{minor, patch}[f.random.IntN(2)], min(1+f.random.IntN(3), blows)
+		}
+		struck[i] += f.chain(signals[i], k8s, blows)
 	}
 }
 
