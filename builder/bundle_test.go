@@ -25,6 +25,8 @@ func aBundle(t *testing.T, withISO bool) (*Builder, *spec.Spec, *Bundled) {
 	if err := os.WriteFile(filepath.Join(s.Containerd, "version"), []byte("v1.7.28\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	reg, mirrors := mirrorOf(t)
+	s.Preload, s.Registries = []string{"pause"}, mirrors
 	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +35,7 @@ func aBundle(t *testing.T, withISO bool) (*Builder, *spec.Spec, *Bundled) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reg.Close() // whatever a bundle needs is in it
 	return b, s, made
 }
 
@@ -60,7 +63,7 @@ func TestBundleIsBuiltFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Ref.Version != "v1.37.2" || r.ISODigest != made.ISODigest || r.runtime.ref.Version != "v1.7.28" || r.cni.project != "calico" || len(r.cni.ref.Inputs) != 2 || r.Lock.Stale() {
+	if r.Ref.Version != "v1.37.2" || r.ISODigest != made.ISODigest || r.runtime.ref.Version != "v1.7.28" || r.cni.project != "calico" || len(r.cni.ref.Inputs) != 2 || len(r.preload) != 1 || r.preload[0].Images[0].Name != "registry.k8s.io/pause:3.10.1" || r.Lock.Stale() {
 		t.Errorf("resolved %+v", r)
 	}
 	if err := other.Preflight(t.Context(), r); err != nil {
@@ -94,9 +97,10 @@ func TestBundleIsWholeOrNotThere(t *testing.T) {
 	if left := entries(t, filepath.Dir(made.Dir)); left != "bundle" {
 		t.Errorf("beside it lies %s", left)
 	}
-	if left := entries(t, made.Dir); left != "cni containerd kubernetes wbox.lock wbox.yaml" {
+	if left := entries(t, made.Dir); left != "cni containerd images kubernetes wbox.lock wbox.yaml" {
 		t.Errorf("it holds %s", left)
 	}
+	s.Preload = nil // its registry is gone
 	r, err := b.Resolve(t.Context(), s, ResolveOptions{PlanOnly: true})
 	if err != nil {
 		t.Fatal(err)
