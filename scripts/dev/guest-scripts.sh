@@ -24,7 +24,7 @@ if ! pwsh=$(scripts/dev/find-pwsh.sh); then
 fi
 
 if [ -f "$WBOX_WINDOWS_TOOLS/check-guest-scripts.ps1" ]; then
-  "$pwsh" -NoProfile -File "$WBOX_WINDOWS_TOOLS/check-guest-scripts.ps1" scripts/guest
+  "$pwsh" -NoProfile -File "$WBOX_WINDOWS_TOOLS/check-guest-scripts.ps1" scripts/guest images/hostprocess/scripts
 else
   skip "static check: no check-guest-scripts.ps1 in $WBOX_WINDOWS_TOOLS"
 fi
