@@ -15,7 +15,9 @@ import (
 // aBundle makes one, of a stand-in's medium and with containerd.
 func aBundle(t *testing.T, withISO bool) (*Builder, *spec.Spec, *Bundled) {
 	t.Helper()
-	b, s := resolving(t, bin(t), fast(), acting())
+	standIn := acting()
+	standIn.Containerd = "1.6.20" // which imports images there
+	b, s := resolving(t, bin(t), fast(), standIn)
 	s.Containerd, s.CNI = filepath.Join(t.TempDir(), "containerd"), componenttest.Programs(t, "calico", "v3.32.1", "./cni-plugin/cmd/calico")
 	for project, packages := range map[string][]string{"containerd": {"./cmd/containerd", "./cmd/ctr"}, "hcsshim": {"./cmd/containerd-shim-runhcs-v1"}} {
 		if err := componenttest.Compile(t.Context(), s.Containerd, project, "v1.7.28", packages...); err != nil {
