@@ -3,6 +3,7 @@ package imagestest
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -21,6 +23,8 @@ type Spec struct {
 	Size      int64         // bytes of each layer
 	Foreign   string        // the address of a layer that may not be distributed, which each Windows platform has then
 	Seed      uint64        // what the content depends on
+
+	Uncompressed bool // the layers are stored as they are
 }
 
 // Linux and Windows are platforms as Kubernetes' images have them.
@@ -82,6 +86,11 @@ func one(s Spec, p v1.Platform, seed int64) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Uncompressed {
+		if img, err = uncompressed(img); err != nil {
+			return nil, err
+		}
+	}
 	cfg, err := img.ConfigFile()
 	if err != nil {
 		return nil, err
@@ -128,4 +137,27 @@ func (r *Registry) Push(ctx context.Context, path string, s Spec) (Made, error) 
 		return m, remote.WriteIndex(ref, m.Index, remote.WithContext(ctx), remote.WithNondistributable)
 	}
 	return m, remote.Write(ref, m.Image, remote.WithContext(ctx), remote.WithNondistributable)
+}
+
+// uncompressed returns an image whose layers are stored without compression.
+func uncompressed(img v1.Image) (v1.Image, error) {
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, err
+	}
+	out := mutate.MediaType(empty.Image, types.DockerManifestSchema2)
+	for _, l := range layers {
+		rc, err := l.Uncompressed()
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(rc)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = mutate.AppendLayers(out, static.NewLayer(data, types.DockerUncompressedLayer)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
