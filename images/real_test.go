@@ -2,12 +2,17 @@ package images
 
 import (
 	"context"
+	"net/http"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/crypto/bcrypt"
 
+	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/images/imagestest"
 )
 
@@ -151,5 +156,66 @@ func TestRequestsToARealRegistry(t *testing.T) {
 	copied(t, newTestClient(), r.Host+"/a/app:v1", r.Host+"/b/app:v1", CopyOptions{}, m.Digest)
 	if len(r.Requests()) > 2 {
 		t.Errorf("nothing to do took %v", r.Requests())
+	}
+}
+
+// A registry of Docker's own that wants a login: none, a wrong one, the right one.
+func TestARealRegistryThatWantsALogin(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret-word"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := dockerRegistry(t, "")
+	b, direct := dockerRegistry(t, "me:"+string(hash)+"\n")
+	m := pushed(t, a, "app:v1", five(2))
+	p := failed(t, newTestClient(), a.Host+"/app:v1", b.Host+"/x/app:v1", CopyOptions{})
+	if p.Class != fault.Input || !strings.Contains(p.Fix, "docker login "+b.Host) {
+		t.Errorf("%v", p)
+	}
+	wrong := func(o *ClientOptions) {
+		o.Keychain = DefaultKeychain(`{"auths":{"` + b.Host + `":{"username":"me","password":"guessed-word"}}}`)
+	}
+	if p := failed(t, newTestClient(wrong), a.Host+"/app:v1", b.Host+"/x/app:v1", CopyOptions{}); p.Class != fault.Input || strings.Contains(p.Error(), "guessed-word") {
+		t.Errorf("%v", p)
+	}
+	b.Reset()
+	got := copied(t, newTestClient(withLogin(b.Host)), a.Host+"/app:v1", b.Host+"/x/app:v1", CopyOptions{}, m.Digest)
+	copied(t, newTestClient(withLogin(b.Host)), b.Host+"/x/app:v1", b.Host+"/y/app:v1", CopyOptions{}, m.Digest)
+	raw := skopeo(t, "inspect", "--raw", "--tls-verify=false", "--creds", "me:secret-word", "docker://"+direct+"/y/app:v1")
+	if h, _, err := v1.SHA256(strings.NewReader(raw)); err != nil || h != m.Digest || got.Uploaded != m.Blobs {
+		t.Errorf("%v, %v, %+v", h, err, got)
+	}
+}
+
+// A registry that lies: it is slow, now and then busy, and mounts nothing.
+func TestARealRegistryBehindALyingProxy(t *testing.T) {
+	a, _ := dockerRegistry(t, "")
+	b, direct := dockerRegistry(t, "")
+	m := pushed(t, a, "app:v1", five(3))
+	var n atomic.Int32
+	b.Fail(func(w http.ResponseWriter, r *http.Request) bool {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+		if n.Add(1)%17 == 0 {
+			w.Header().Set("Retry-After", "0")
+			imagestest.Refuse(w, http.StatusTooManyRequests, "TOOMANYREQUESTS")
+			return true
+		}
+		q := r.URL.Query()
+		q.Del("mount")
+		q.Del("from")
+		r.URL.RawQuery = q.Encode()
+		return false
+	})
+	copied(t, newTestClient(), a.Host+"/app:v1", b.Host+"/x/app:v1", CopyOptions{}, m.Digest)
+	got := copied(t, newTestClient(), b.Host+"/x/app:v1", b.Host+"/y/app:v1", CopyOptions{}, m.Digest)
+	if got.Mounted != 0 || got.Uploaded != m.Blobs {
+		t.Errorf("%+v", got)
+	}
+	if seen := skopeoDigest(t, direct+"/y/app:v1"); seen != m.Digest.String() {
+		t.Errorf("skopeo sees %s, want %s", seen, m.Digest)
 	}
 }

@@ -7,7 +7,7 @@ set -euo pipefail
 
 demo=(qemu-system-x86 qemu-utils ovmf genisoimage xorriso wimtools binutils systemd-boot-efi dosfstools mtools
   e2fsprogs xz-utils ca-certificates)
-test=(vagrant libarchive-tools gdisk shellcheck libssl3 containerd skopeo libhivex-bin reglookup)
+test=(vagrant libarchive-tools gdisk shellcheck libssl3 containerd docker-registry skopeo libhivex-bin reglookup)
 
 case "${1:-}" in
 demo) want=("${demo[@]}") ;;
