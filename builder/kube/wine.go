@@ -29,17 +29,20 @@ func runWindows(ctx context.Context, cacheDir, exe string, args ...string) (stri
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command{Program: exe, Args: args}
+	cmd, stop := exec.Command{Program: exe, Args: args}, func() {}
 	if runtime.GOOS != "windows" {
 		prefix, err := openWine(ctx, cacheDir)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", errCantRun, err)
 		}
-		cmd = prefix.Command(exe, args...)
+		cmd, stop = prefix.Command(exe, args...), prefix.Stop
 	}
 	limited, cancel := context.WithTimeout(ctx, wineDeadline)
 	defer cancel()
 	out, err := exec.Run(limited, cmd)
+	if limited.Err() != nil {
+		stop()
+	}
 	if limited.Err() != nil && ctx.Err() == nil {
 		return "", fmt.Errorf("%w: %s did not end within %s", errCantRun, filepath.Base(exe), wineDeadline)
 	}

@@ -50,7 +50,7 @@ func newFailingBuild(t *testing.T, args ...string) *failingBuild {
 	all := append([]string{"build", "--store", "store", "--iso", "windows.iso", "--k8s", "./exes", "--k8s-version", "v1.37.2"}, args...)
 	b.cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMainAsAChild$")
 	b.cmd.Dir = b.dir
-	b.cmd.Env = append(os.Environ(), childArgs+"="+strings.Join(all, " "), fakeQEMU+"="+b.dir,
+	b.cmd.Env = append(os.Environ(), childArgs+"="+strings.Join(all, " "), fakeQEMU+"="+b.dir, "WBOX_WINE=none",
 		"PATH="+b.dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	stderr, err := b.cmd.StderrPipe()
 	must(err)

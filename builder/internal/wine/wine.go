@@ -12,6 +12,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/wbox-dev/wbox/builder/internal/exec"
 )
@@ -60,7 +61,29 @@ func Open(ctx context.Context, dir string) (*Prefix, error) {
 		return nil, err
 	}
 	p := &Prefix{wine, environ(os.Environ(), dir)}
-	return p, p.setUp(ctx, dir)
+	if err := p.setUp(ctx, dir); err != nil {
+		p.Stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// stopPatience is how long wine may take to end what it runs.
+const stopPatience = 10 * time.Second
+
+// Stop ends all programs of the prefix. Wine's own are no children of whoever
+// started it: without this they outlive a run that was cut off, and some go
+// round in circles once their folder is gone.
+func (p *Prefix) Stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	dir := filepath.Dir(p.wine)
+	for _, server := range []string{filepath.Join(dir, "wineserver64"), filepath.Join(dir, "wineserver"), "wineserver64", "wineserver", "/usr/lib/wine/wineserver64"} {
+		if path, err := osexec.LookPath(server); err == nil {
+			_, _ = exec.Run(ctx, exec.Command{Program: path, Args: []string{"-k"}, Env: p.env}) // it says no where nothing runs
+			return
+		}
+	}
 }
 
 // Command is what runs a Windows program: exe is its path on this system.
