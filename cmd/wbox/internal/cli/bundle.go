@@ -12,8 +12,8 @@ import (
 )
 
 const bundleLong = `Bundle writes one folder from which a box is built without a network: a box file, its lock, and every file that the box
-file names: the programs of Kubernetes (compiled or downloaded now), containerd where --containerd names it, and the images of
---preload. Windows' installation medium is left out unless --with-iso is given: a build takes the one with the digest of the
+file names: the programs of Kubernetes, and those of a CNI and of containerd where --cni and --containerd name a source (all
+compiled or downloaded now), and the images of --preload. Windows' installation medium is left out unless --with-iso is given: a build takes the one with the digest of the
 lock from its store, where wbox iso add FILE puts it.
 
 On the other machine: wbox build --offline --frozen -f DIR/wbox.yaml. What is not as it was bundled is refused there, by

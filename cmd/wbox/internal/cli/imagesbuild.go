@@ -145,6 +145,11 @@ func (a *app) imagesBuild(cmd *cobra.Command, b *imagesBuildFlags) error {
 	if err != nil {
 		return err
 	}
+	for _, r := range [][2]string{{"--to", b.to}, {"--base", b.base}, {"--proxy-base", b.proxyBase}} {
+		if a.offline && r[1] != "" {
+			return &fault.Problem{Class: fault.Network, Field: r[0], Value: r[1], Why: "needs the network, which must not be used (--offline)", Fix: "leave one of the two out"}
+		}
+	}
 	c, err := a.imageClient(&b.images)
 	if err != nil {
 		return err
