@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,7 @@ func newBake(t *testing.T, release, powerShell string, selection ...string) *bak
 	if missing := media.Missing(); len(missing) > 0 {
 		t.Skipf("programs of the stand-in medium are missing: %v", missing)
 	}
+	t.Setenv("WBOX_WINE", "none") // the programs are run in kube's own tests
 	iso, err := media.Cached(t.Context(), media.Options{Release: release, PowerShell: powerShell})
 	if err != nil {
 		t.Fatal(err)
@@ -153,8 +155,8 @@ func TestBake(t *testing.T) {
 // TestBakeWithoutPowerShell is the chain where the stand-in answers for the scripts.
 func TestBakeWithoutPowerShell(t *testing.T) {
 	b := newBake(t, "2025", "", "--windows", "2025", "--edition", "desktop", "--activate", "never")
-	exes := b.exes("v1.36.3", "a")
-	p := b.build("--k8s", exes)
+	ci := []string{"--k8s", "ci/latest", "--kube-base-url", b.bucket("v1.36.3-5+0123456789abcd")}
+	p := b.build(ci...)
 	if p.Name != "local/wbox-ws2025-none-stand-in" || p.GuestScripts != "not executed" {
 		t.Errorf("published %+v", p)
 	}
@@ -167,7 +169,25 @@ func TestBakeWithoutPowerShell(t *testing.T) {
 	}
 	b.licence(p, m, "not tried: --activate never")
 	t.Run("faults", func(t *testing.T) { faults(t, b, p) })
-	b.agesOut(8*24*time.Hour, "--k8s", exes)
+	b.agesOut(8*24*time.Hour, ci...)
+}
+
+// bucket serves a CI build and the marker that names it.
+func (b *bake) bucket(version string) string {
+	b.t.Helper()
+	bucket, err := kubetest.NewBucket(filepath.Join(b.dir, "bucket"))
+	if err == nil {
+		err = bucket.Publish(b.t.Context(), "ci", version, false)
+	}
+	if err == nil {
+		err = bucket.Mark("ci/latest.txt", version, time.Now())
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	server := httptest.NewServer(bucket)
+	b.t.Cleanup(server.Close)
+	return server.URL
 }
 
 func (b *bake) planHas(k8sFlag, k8s string, want map[string]string) {

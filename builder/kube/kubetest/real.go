@@ -33,7 +33,7 @@ func RealTree(ctx context.Context, dir, version string) error {
 	if err != nil {
 		return fmt.Errorf("reading the source: %w", err)
 	}
-	mod, err := modfile.ParseLax("go.mod", data, nil)
+	mod, err := modfile.Parse("go.mod", data, nil)
 	if err != nil {
 		return fmt.Errorf("reading the source: %w", err)
 	}
