@@ -11,6 +11,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,15 +93,16 @@ func (p *Prefix) Command(exe string, args ...string) exec.Command {
 }
 
 // environ is the environment of wine: no display, no messages, no offers to
-// install .NET or a browser. Where its parts lie is left to the user.
+// install .NET or a browser. Its server leaves a folder with its socket in TMPDIR
+// for good, so that lies in the prefix. Where wine's parts lie is left to the user.
 func environ(given []string, prefix string) []string {
 	var env []string
 	for _, kv := range given {
-		if !strings.HasPrefix(kv, "WINEARCH=") && !strings.HasPrefix(kv, "DISPLAY=") {
+		if key, _, _ := strings.Cut(kv, "="); !slices.Contains([]string{"WINEARCH", "DISPLAY", "TMPDIR"}, key) {
 			env = append(env, kv)
 		}
 	}
-	return append(env, "WINEPREFIX="+prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=")
+	return append(env, "TMPDIR="+prefix, "WINEPREFIX="+prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=")
 }
 
 // setUp makes the prefix and puts into it the library that Go programs need and
