@@ -211,10 +211,20 @@ func (b *Build) archOf(goos string) string {
 func (b *Build) run(ctx context.Context, goos string, line func(string), args ...string) ([]byte, error) {
 	argv := append([]string{b.Go.path}, args...)
 	fmt.Fprintf(b.log, "$ %q\n", argv)
-	return Command{Argv: argv, Dir: b.Root, Env: append(slices.Clone(b.Env), "GOOS="+goos, "GOARCH="+b.archOf(goos)), Line: func(text string) {
+	env := append(append(slices.Clone(b.Env), "GOOS="+goos, "GOARCH="+b.archOf(goos)), b.tempEnv()...)
+	return Command{Argv: argv, Dir: b.Root, Env: env, Line: func(text string) {
 		fmt.Fprintln(b.log, text)
 		line(text)
 	}}.Run(ctx)
+}
+
+// tempEnv has the go command work beside the results unless the user names a
+// folder: it takes hundreds of MB, and the system's for temporary files may be small.
+func (b *Build) tempEnv() []string {
+	if scratch := filepath.Dir(b.Out); b.Go.User["GOTMPDIR"] == "" && filepath.IsAbs(scratch) {
+		return []string{"GOTMPDIR=" + scratch}
+	}
+	return nil
 }
 
 // collect moves the programs into dir.

@@ -30,6 +30,19 @@ func TestBuildEnvIsFixed(t *testing.T) {
 	}
 }
 
+// The system's folder for temporary files may have room for little.
+func TestGoWorksBesideTheResults(t *testing.T) {
+	scratch := t.TempDir()
+	b := &Build{Out: filepath.Join(scratch, "out"), Go: &GoTool{}}
+	if got := b.tempEnv(); len(got) != 1 || got[0] != "GOTMPDIR="+scratch {
+		t.Errorf("got %q", got)
+	}
+	b.Go.User = map[string]string{"GOTMPDIR": "/large"} // it is in Env already
+	if got := b.tempEnv(); got != nil {
+		t.Errorf("the user's own folder is replaced: %q", got)
+	}
+}
+
 func TestGoMissingOrTooOld(t *testing.T) {
 	if _, err := NewGoTool(t.Context(), Settings{Go: "no-such-go"}); fault.ClassOf(err) != fault.Host || !strings.Contains(err.Error(), "go.dev/dl") {
 		t.Errorf("missing: got %v", err)
