@@ -7,6 +7,7 @@ import (
 
 	"github.com/wbox-dev/wbox/builder/lock"
 	"github.com/wbox-dev/wbox/builder/media"
+	"github.com/wbox-dev/wbox/builder/spec"
 )
 
 // locateMedia finds the installation medium and picks the edition, without
@@ -22,15 +23,20 @@ func (b *Builder) locateMedia(ctx context.Context, r *Resolved, opts ResolveOpti
 	if opts.Pins.Frozen && pinned != nil {
 		want.Digest = pinned.Inputs["iso"].Digest
 	}
+	// A lock needs the digest alone, which the table has; which images run there,
+	// only the medium itself tells.
+	want.Named = opts.PlanOnly && opts.Download && len(r.Spec.Preload) == 0
 	found, pending, err := lib.Locate(ctx, want)
 	switch {
 	case err != nil:
 		return nil, err
 	case found != nil:
 		return nil, r.use(*found)
+	case want.Named && r.useEntry(pending):
+		return nil, nil
 	case opts.PlanOnly && opts.Pending && !opts.Pins.Frozen:
 		r.pending = pending
-		r.Edition.Name = "Windows Server " + r.Spec.Windows + " (" + r.Spec.Edition + ")"
+		r.Edition.Name = unknownEdition(r.Spec)
 		return nil, nil
 	case opts.PlanOnly && !opts.Download:
 		return nil, pending.Problem()
@@ -48,6 +54,22 @@ func (r *Resolved) download(ctx context.Context, pending *media.Pending) error {
 		return err
 	}
 	return r.use(found)
+}
+
+// useEntry takes what the table says of a medium that is not here, and says
+// whether it says anything.
+func (r *Resolved) useEntry(p *media.Pending) bool {
+	e, source, ok := p.Entry()
+	if ok {
+		r.ISODigest, r.isoSource, r.Media.Size = e.Digest(), source, e.Size
+		r.Edition.Name = unknownEdition(r.Spec)
+	}
+	return ok
+}
+
+// unknownEdition names the edition before the medium can tell its name.
+func unknownEdition(s *spec.Spec) string {
+	return "Windows Server " + s.Windows + " (" + s.Edition + ")"
 }
 
 // use takes a medium. Its path becomes absolute: a machine has another folder.

@@ -18,6 +18,7 @@ type Want struct {
 	Release string // 2019, 2022 or 2025
 	Kind    string // iso.Core or iso.Desktop
 	Digest  string // Optional: "sha256:…" of the medium that a lock pins
+	Named   bool   // a medium of the table is wanted for its digest only: neither its licence nor the network matters
 }
 
 // Found is a medium, and the edition in it that was asked for.
@@ -33,10 +34,11 @@ type Pending struct {
 	Name string // for people
 	Size int64  // bytes, 0 where unknown
 
-	want Want
-	get  func(context.Context) (Item, error)
-	fix  string
-	lib  *Library
+	entry *Entry // of the table, where it is there
+	want  Want
+	get   func(context.Context) (Item, error)
+	fix   string
+	lib   *Library
 }
 
 // Get downloads the medium. Where a person is asked about a licence, it is now.
@@ -46,6 +48,18 @@ func (p *Pending) Get(ctx context.Context) (Found, error) {
 		return Found{}, err
 	}
 	return found(it, p.want)
+}
+
+// Entry is what the table says of the medium, its digest above all, and where
+// it comes from; ok is false where the table does not know it.
+func (p *Pending) Entry() (e Entry, source string, ok bool) {
+	if p.entry == nil {
+		return Entry{}, "", false
+	}
+	if from, err := p.entry.url(p.lib.opts.BaseURL); err == nil {
+		return *p.entry, from, true
+	}
+	return *p.entry, p.entry.Page, true
 }
 
 // Problem says that the medium is not here, for those who only plan.
@@ -182,8 +196,11 @@ func (l *Library) inTable(ctx context.Context, w Want) (*Found, *Pending, error)
 		return nil, nil, none
 	}
 	e := *best
-	p := &Pending{Name: e.Name, Size: e.Size, want: w, lib: l, fix: "get it with: wbox iso fetch " + e.Name + "; or " + byHand(e),
+	p := &Pending{Name: e.Name, Size: e.Size, entry: &e, want: w, lib: l, fix: "get it with: wbox iso fetch " + e.Name + "; or " + byHand(e),
 		get: func(ctx context.Context) (Item, error) { return l.fetchEntry(ctx, e) }}
+	if w.Named {
+		return nil, p, nil
+	}
 	if err := l.fetchable(e); fault.ClassOf(err) == fault.Usage {
 		return nil, nil, err
 	} else if err != nil {
