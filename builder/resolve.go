@@ -67,7 +67,7 @@ type ResolveOptions struct {
 
 	Images   *images.Client // Optional: what looks up and pulls the images of --preload. Default: one without a cache.
 	Media    media.Options  // where Windows may come from; Offline and Sink are those of here and of the Builder
-	Download bool           // download the medium although only a plan was asked for
+	Download bool           // download the medium although only a plan was asked for, unless the table says all that a lock needs
 	Pending  bool           // plan without the medium where a build would download it, and without a lock then; not with a frozen lock
 }
 
@@ -107,7 +107,9 @@ func (b *Builder) resolve(ctx context.Context, s *spec.Spec, opts ResolveOptions
 	})
 	if !opts.PlanOnly {
 		g.Go(func() error { problems[4] = b.probe(ctx, r); return nil })
-		problems[5] = checkOutput(s.Output)
+		if problems[5] = b.checkNesting(s.Output); problems[5] == nil {
+			problems[5] = checkOutput(s.Output)
+		}
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
