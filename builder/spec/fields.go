@@ -67,10 +67,10 @@ func byFlag(flag string) (Field, bool) {
 	return Field{}, false
 }
 
-// nearest returns the known word that text was most likely meant to be, or "".
+// Nearest returns the known word that text was most likely meant to be, or "".
 // Case, dashes and underscores do not count, so that a flag's spelling is
 // found too.
-func nearest(text string, known []string) string {
+func Nearest(text string, known []string) string {
 	plain := func(s string) string {
 		return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s))
 	}

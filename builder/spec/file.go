@@ -156,7 +156,7 @@ func (d *document) entry(name string, key, value *yaml.Node) {
 		}
 	}
 	fix := "known are " + strings.Join(Keys(), ", ")
-	if near := nearest(key.Value, Keys()); near != "" {
+	if near := Nearest(key.Value, Keys()); near != "" {
 		fix = "did you mean " + near + "?"
 	}
 	d.problem(at(name, key)+": "+short(key.Value), "", "is not known", fix)

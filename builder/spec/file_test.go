@@ -252,7 +252,7 @@ func TestPresetsAreGood(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for text, want := range map[string]string{"cin": "cni", "CNI": "cni", "disk": "", "diskgib": "diskGiB", "out": "", "ouput": "output", "k8sversoin": "k8sVersion",
 		"": "", "x": "", "allow_emulation": "allowEmulation", strings.Repeat("memory", 1000): ""} {
-		if got := nearest(text, Keys()); got != want {
+		if got := Nearest(text, Keys()); got != want {
 			t.Errorf("%.20q: %q, want %q", text, got, want)
 		}
 	}

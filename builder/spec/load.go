@@ -69,7 +69,7 @@ func readPreset(field, name string) (Layer, error) {
 	data, err := fs.ReadFile(templates.FS, "presets/"+name+".yaml")
 	if err != nil || strings.ContainsAny(name, `/\`) {
 		fix := "use one of " + strings.Join(Presets(), ", ")
-		if near := nearest(name, Presets()); near != "" {
+		if near := Nearest(name, Presets()); near != "" {
 			fix = "did you mean " + near + "? There are " + strings.Join(Presets(), ", ")
 		}
 		return Layer{}, &fault.Problem{Class: fault.Usage, Field: field, Value: short(name), Why: "is not known", Fix: fix}

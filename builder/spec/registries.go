@@ -77,7 +77,7 @@ func (d *document) registry(name, path string, n *yaml.Node) (r network.Registry
 			r.SkipVerify = d.boolean(place, key.Value, value)
 		default:
 			fix := "known are " + strings.Join(registryKeys, ", ")
-			if near := nearest(key.Value, registryKeys); near != "" {
+			if near := Nearest(key.Value, registryKeys); near != "" {
 				fix = "did you mean " + near + "?"
 			}
 			d.problem(at(name, key)+": "+field, "", "is not known", fix)

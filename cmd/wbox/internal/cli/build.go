@@ -53,10 +53,8 @@ func (a *app) buildCommand() *cobra.Command {
 	licenceFlags(f, sel)
 	frozenFlag(f, sel)
 	a.isoFlags(f)
-	f.IntVar(&sel.flags.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
-	f.StringVar(&sel.flags.Memory, "memory", "", "memory of the machine, such as 4GiB (default 4GiB, 2GiB for a stand-in)")
+	machineFlags(f, sel)
 	f.BoolVar(&a.keepOnFailure, "keep-on-failure", false, "keep the machine of a guest that failed and say how to get in; ends with Ctrl-C")
-	f.BoolVar(&sel.flags.AllowEmulation, "allow-emulation", false, "install real Windows without hardware acceleration, which takes hours")
 	return cmd
 }
 

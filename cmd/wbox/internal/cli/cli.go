@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +13,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/kube"
+	"github.com/wbox-dev/wbox/builder/spec"
 	"github.com/wbox-dev/wbox/cmd/wbox/internal/ui"
 )
 
@@ -64,8 +67,8 @@ func MainOn(ctx context.Context, host Host, args []string, in io.Reader, out, er
 	root.SetIn(in)
 	root.SetErr(errw)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		err = stdout.lost()
+	if lost := stdout.lost(); lost != nil && (err == nil || errors.Is(lost, err)) {
+		err = lost // told as what it is, whoever noticed
 	}
 	if a.display != nil {
 		a.end()
@@ -108,9 +111,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVar(&a.offline, "offline", false, "don't use the network: what is not on this machine is an error")
 	f.StringVar(&a.kubeBaseURL, "kube-base-url", os.Getenv("WBOX_KUBE_BASE_URL"), "where releases and CI builds of Kubernetes are published (default "+kube.DefaultBaseURL+"; env WBOX_KUBE_BASE_URL)")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "more detail on standard error")
-	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &fault.Problem{Class: fault.Usage, Field: c.CommandPath(), Err: err, Fix: "see " + c.CommandPath() + " --help"}
-	})
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(a.buildCommand(), a.planCommand(), a.lockCommand(), a.bundleCommand(), a.kubeCommand(), a.imagesCommand(), a.isoCommand(), a.boxCommand(), a.cacheCommand(), a.doctorCommand(), a.versionCommand(), a.docsCommand())
 	return cmd
 }
@@ -140,6 +141,21 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		Fix: "see " + cmd.CommandPath() + " --help"}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		p.Fix = "did you mean " + near[0] + "? See " + cmd.CommandPath() + " --help"
+	}
+	return p
+}
+
+// flagError words what pflag found wrong; for a flag that isn't there it names
+// the nearest that is.
+func flagError(cmd *cobra.Command, err error) error {
+	p := &fault.Problem{Class: fault.Usage, Field: cmd.CommandPath(), Err: err, Fix: "see " + cmd.CommandPath() + " --help"}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := spec.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			p.Fix = "did you mean --" + near + "? See " + cmd.CommandPath() + " --help"
+		}
 	}
 	return p
 }

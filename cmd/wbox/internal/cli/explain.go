@@ -15,7 +15,7 @@ import (
 // explained is what --explain adds to a plan's JSON form, beside "explain" of
 // each stage.
 type explained struct {
-	Medium   string             `json:"mediumToDownload,omitempty"` // where it is not here yet
+	Medium   string             `json:"-"` // told by planned
 	Total    builder.Cost       `json:"total"`
 	Disk     []builder.Need     `json:"disk"`
 	Memory   builder.MemoryNeed `json:"memory"`

@@ -30,6 +30,7 @@ func (a *app) lockCommand() *cobra.Command {
 	}
 	selectionFlags(cmd.Flags(), sel)
 	networkFlags(cmd.Flags(), sel)
+	machineFlags(cmd.Flags(), sel)
 	frozenFlag(cmd.Flags(), sel)
 	a.isoFlags(cmd.Flags())
 	return cmd

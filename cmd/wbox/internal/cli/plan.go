@@ -31,7 +31,9 @@ func (a *app) planCommand() *cobra.Command {
 	selectionFlags(cmd.Flags(), sel)
 	networkFlags(cmd.Flags(), sel)
 	licenceFlags(cmd.Flags(), sel)
+	machineFlags(cmd.Flags(), sel)
 	frozenFlag(cmd.Flags(), sel)
+	a.isoFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain", false, "say why each stage would run, and what disk and time that takes")
 	return cmd
 }
@@ -48,11 +50,12 @@ type planned struct {
 	Licence      string             `json:"licence,omitempty"`
 	LicenceClock *licence.Record    `json:"licenceClock,omitempty"` // of the Windows in the store that a build starts from
 	Stages       []builder.PlanLine `json:"stages"`
+	Medium       string             `json:"mediumToDownload,omitempty"` // where it is not here yet
 	*explained                      // with --explain
 }
 
 func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
-	b, r, err := a.resolve(cmd, sel, builder.ResolveOptions{PlanOnly: true, Pending: explain})
+	b, r, err := a.resolve(cmd, sel, builder.ResolveOptions{PlanOnly: true, Pending: true})
 	if err != nil {
 		return err
 	}
@@ -62,6 +65,7 @@ func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
 	}
 	p := planned{Name: r.BoxName, Version: r.Version, Kubernetes: r.Ref.Version, Windows: r.Edition.Name, ISO: r.ISODigest,
 		StandIn: r.Media.StandIn != nil, GuestScripts: r.GuestScripts(), Licence: r.LicenceText(), LicenceClock: r.Clock()}
+	p.Medium, _ = r.Pending()
 	if explain {
 		p.Stages, p.explained, err = explainPlan(ctx, b, r)
 	} else {
@@ -81,7 +85,7 @@ func (a *app) plan(cmd *cobra.Command, sel *selection, explain bool) error {
 
 func (a *app) printPlan(p planned) error {
 	fmt.Fprintf(a.out, "%s %s: Kubernetes %s on %s\n", p.Name, p.Version, p.Kubernetes, p.Windows)
-	if p.explained != nil && p.Medium != "" {
+	if p.Medium != "" {
 		fmt.Fprintf(a.out, "medium: %s is not here yet; a build downloads it\n", p.Medium)
 	}
 	if p.StandIn {

@@ -59,6 +59,14 @@ func licenceFlags(f *pflag.FlagSet, sel *selection) {
 	f.IntVar(&sel.flags.LicenceDays, "licence-days", 0, "install Windows anew when its evaluation has fewer days left (default 30; of the 10 before an activation, at most 3 count)")
 }
 
+// machineFlags are about the machine that bakes. No key and no lock depends on
+// them; whoever selects what to build may say them all the same.
+func machineFlags(f *pflag.FlagSet, sel *selection) {
+	f.IntVar(&sel.flags.CPUs, "cpus", 0, "virtual processors of the machine (default 2)")
+	f.StringVar(&sel.flags.Memory, "memory", "", "memory of the machine, such as 4GiB (default 4GiB, 2GiB for a stand-in)")
+	f.BoolVar(&sel.flags.AllowEmulation, "allow-emulation", false, "install real Windows without hardware acceleration, which takes hours")
+}
+
 // frozenFlag is the flag of all commands that may change a lock.
 func frozenFlag(f *pflag.FlagSet, sel *selection) {
 	f.BoolVar(&sel.frozen, "frozen", false, "refuse anything that is not as wbox.lock says, and leave that as it is")
