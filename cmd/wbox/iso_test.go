@@ -24,7 +24,7 @@ func TestIsoScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Files: scripts(t, "testdata/iso"),
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, "GOCACHE="+goEnv(t, "GOCACHE"), "GOPROXY=off", "BIN="+filepath.SplitList(e.Getenv("PATH"))[0],
+			e.Vars = append(e.Vars, "GOCACHE="+goEnv(t, "GOCACHE"), "GOPROXY=off", "WBOX_WINE=none", "BIN="+filepath.SplitList(e.Getenv("PATH"))[0],
 				"WBOX_STORE="+e.WorkDir+"/.store", "XDG_CACHE_HOME="+e.WorkDir+"/.xdg-cache")
 			return nil
 		},

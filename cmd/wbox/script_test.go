@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,6 +47,7 @@ func TestScript(t *testing.T) {
 			e.Vars = append(e.Vars, "DOCKER_CONFIG="+e.WorkDir+"/.docker", "HOME="+e.WorkDir)
 			return nil
 		},
+		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":   exits,
 			"fakeiso": fakeISO, "installed": installed,
@@ -54,7 +56,7 @@ func TestScript(t *testing.T) {
 			"proxy":   proxy,
 			"cut":     cut,
 			"bucket":  bucket, "gitrepo": gitrepo, "resolves": resolves, "differonly": differonly,
-			"replace":    replace,
+			"replace": replace, "tmpfs": tmpfs,
 			"pluginrepo": pluginRepo, "members": members,
 			"registry": startRegistry, "publish": publishImages, "requests": requests, "cibucket": cibucket,
 			"projectrepo": projectRepo, "projectexes": projectExes,
@@ -121,7 +123,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fakeISO FILE 2022|2025 [standin|standin-without-powershell|core-only|no-wim].
+// fakeISO FILE 2022|2025 [standin|standin-without-powershell|core-only|client].
 func fakeISO(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: fakeiso FILE RELEASE [KIND]")
@@ -145,6 +147,9 @@ func fakeISO(ts *testscript.TestScript, _ bool, args []string) {
 			}
 		}
 		editions = core
+	case "client": // Windows 11, which shares its build with Server 2025
+		editions = []iso.Edition{{Index: 1, Name: "Windows 11 Pro", DisplayName: "Windows 11 Pro", EditionID: "Professional", InstallationType: "Client",
+			Build: editions[0].Build, SPBuild: 1, Arch: "amd64", Languages: []string{"en-US"}, Bytes: 3}}
 	}
 	ts.Check(isotest.WriteFake(ts.MkAbs(args[0]), editions, standIn))
 }
@@ -180,6 +185,28 @@ func proxy(ts *testscript.TestScript, _ bool, args []string) {
 		name, value, _ := strings.Cut(e, "=")
 		ts.Setenv(name, value)
 	}
+}
+
+// condition knows [root] and [tmpfs]: a small file system can be made here.
+func condition(name string) (bool, error) {
+	switch name {
+	case "root":
+		return os.Geteuid() == 0, nil
+	case "tmpfs":
+		return canMount(), nil
+	}
+	return false, fmt.Errorf("unknown condition %q", name)
+}
+
+// tmpfs DIR SIZE: makes a folder in which no more than that fits.
+func tmpfs(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: tmpfs DIR SIZE")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	ts.Check(mountSmall(dir, args[1]))
+	ts.Defer(func() { unmount(dir) })
 }
 
 // cut FILE: takes the last third of a file away.

@@ -59,7 +59,7 @@ func BenchmarkMemory(b *testing.B) {
 		site := filepath.Join(dir, strconv.Itoa(n))
 		cmd := exec.CommandContext(b.Context(), os.Args[0], "build", "--k8s", exes, "--k8s-version", "v1.37.2", "--iso", medium, "--cni", "calico",
 			"--disk", strconv.Itoa(diskGiB), "-o", filepath.Join(site, "out"), "--store", filepath.Join(site, "store"))
-		cmd.Env = append(os.Environ(), layoutEnv+"="+layout, journalEnv+"="+filepath.Join(dir, "journal"))
+		cmd.Env = append(os.Environ(), "WBOX_WINE=none", layoutEnv+"="+layout, journalEnv+"="+filepath.Join(dir, "journal"))
 		var said bytes.Buffer
 		cmd.Stderr = &said
 		must(cmd.Start())
