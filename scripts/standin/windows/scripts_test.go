@@ -27,6 +27,7 @@ import (
 
 	"software.sslmate.com/src/go-pkcs12"
 
+	"github.com/wbox-dev/wbox/builder/component"
 	"github.com/wbox-dev/wbox/scripts"
 	"github.com/wbox-dev/wbox/scripts/standin/internal/pshost"
 )
@@ -158,13 +159,16 @@ func (w *world) payloadFiles(names ...string) []map[string]any {
 func TestABakeFromInstallationToProof(t *testing.T) {
 	w := newWorld(t)
 	w.write(filepath.Join(w.seed, "payload", "winrm.pfx"), string(certificate(t)))
+	for _, p := range []string{"antrea-agent", "antrea-cni", "antctl"} {
+		w.write(filepath.Join(w.seed, "payload", "cni", p+".exe"), string(program(p)))
+	}
 	kubelet := []string{"--windows-service", "--resolv-conf=", "--config=C:/var/lib/kubelet/config.yaml"}
 	parameters := map[string]any{
 		"10-enable-winrm":     map[string]any{"pfx": "winrm.pfx", "pfxPassword": "secret", "account": "wbox", "port": 5986},
 		"12-prepare-system":   map[string]any{},
 		"20-install-features": map[string]any{"features": []string{"Containers", "Hyper-V-PowerShell", "RemoteAccess", "RSAT-RemoteAccess-PowerShell", "Routing"}, "dism": []string{"Microsoft-Hyper-V"}, "disableDism": []string{"Microsoft-Hyper-V-Online"}},
 		"30-install-runtime":  map[string]any{"configVersion": 3, "sandboxImage": "example.org/pause:3.10.2", "binDirs": []string{"C:/opt/cni/bin"}, "confDir": "C:/etc/cni/net.d"},
-		"40-prepare-cni":      map[string]any{"cni": "antrea"},
+		"40-prepare-cni":      map[string]any{"cni": "antrea", "places": component.Places(component.Antrea), "needed": component.Needed(component.Antrea)},
 		"50-prepare-node":     map[string]any{"minor": 37, "kubeletArgs": kubelet, "featureOverrides": []map[string]any{{"id": "1114842764", "value": 0}}},
 		"90-generalize":       map[string]any{"account": "vagrant", "password": "vagrant", "publicKey": "ssh-ed25519 AAAA box", "bakeAccount": "wbox", "sealDelaySeconds": 2},
 	}
