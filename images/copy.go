@@ -71,40 +71,54 @@ type copying struct {
 // is written last: a copy that is interrupted leaves it as it was.
 func (c *Client) Copy(ctx context.Context, src Source, dst Reference, o CopyOptions) (Copied, error) {
 	p := &copying{c: c, src: src, dst: dst, opts: o, sink: report.Thin(c.opts.Sink, showEvery)}
-	have, found, err := c.Head(ctx, dst)
+	var root Manifest
+	err := c.slot(ctx, func() (err error) {
+		root, err = p.begin(ctx)
+		return err
+	})
 	if err != nil {
-		return Copied{}, err
+		return p.res, p.because(ctx, err)
 	}
-	from := referenceOf(src)
-	if found && from != nil && len(o.Platforms) == 0 {
-		if d, ok, err := c.Head(ctx, from); err == nil && ok && d == have {
-			return Copied{Digest: d, Source: d, Existing: true}, nil
-		}
-	}
-	whole, err := src.Root(ctx)
-	if err != nil {
-		return Copied{}, err
-	}
-	root, err := choose(whole, src, o.Platforms)
-	if err != nil {
-		return Copied{}, err
-	}
-	p.res.Digest, p.res.Source = root.Digest, whole.Digest
-	if found && root.Digest == have {
-		p.res.Existing = true
+	if p.res.Existing {
 		return p.res, nil
 	}
-	if root.Raw == nil { // one platform: its manifest takes the index's place
-		if root, err = src.Manifest(ctx, root.Children[0]); err != nil {
-			return Copied{}, err
-		}
-	}
-	if from == nil || from.Context().Name() != dst.Context().Name() {
+	if from := referenceOf(src); from == nil || from.Context().Name() != dst.Context().Name() {
 		if err := p.content(ctx, root); err != nil {
 			return p.res, err
 		}
 	}
-	return p.res, p.name(ctx, root)
+	return p.res, p.because(ctx, c.slot(ctx, func() error { return p.name(ctx, root) }))
+}
+
+// begin finds out what is to be copied, or that it is there.
+func (p *copying) begin(ctx context.Context) (Manifest, error) {
+	have, found, err := p.c.Head(ctx, p.dst)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if from := referenceOf(p.src); found && from != nil && len(p.opts.Platforms) == 0 {
+		if d, ok, err := p.c.Head(ctx, from); err == nil && ok && d == have {
+			p.res.Digest, p.res.Source, p.res.Existing = d, d, true
+			return Manifest{}, nil
+		}
+	}
+	whole, err := p.src.Root(ctx)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if err := madeFor(ctx, whole, p.src, p.opts.Platforms); err != nil {
+		return Manifest{}, err
+	}
+	root, err := choose(whole, p.src, p.opts.Platforms)
+	if err != nil {
+		return Manifest{}, err
+	}
+	p.res.Digest, p.res.Source = root.Digest, whole.Digest
+	p.res.Existing = found && root.Digest == have
+	if root.Raw == nil && !p.res.Existing { // one platform: its manifest takes the index's place
+		return p.src.Manifest(ctx, root.Children[0])
+	}
+	return root, nil
 }
 
 // content brings everything that root leads to into the repository.
@@ -138,7 +152,7 @@ func (p *copying) content(ctx context.Context, root Manifest) error {
 
 // because names the user's own interruption where that is the reason.
 func (p *copying) because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("copying to %s: %w", p.dst.Name(), context.Cause(ctx))
 	}
 	return p.c.explain(err, "image", p.dst.Name())
@@ -146,9 +160,6 @@ func (p *copying) because(ctx context.Context, err error) error {
 
 // name writes the name and asks what it stands for.
 func (p *copying) name(ctx context.Context, root Manifest) error {
-	if ctx.Err() != nil {
-		return p.because(ctx, ctx.Err())
-	}
 	if err := p.c.PutManifest(ctx, p.dst, root); err != nil {
 		return err
 	}

@@ -209,6 +209,11 @@ func TestPlatformsOfACopy(t *testing.T) {
 		t.Errorf("%v", p)
 	}
 	onePlatform(t, c, b.Host+"/app:one")
+	// what is no index must be made for it
+	copied(t, c, b.Host+"/app:one", b.Host+"/app:same", CopyOptions{Platforms: []Platform{platform("windows/amd64:20348")}}, index.Manifests[3].Digest)
+	if p := failed(t, c, b.Host+"/app:one", b.Host+"/app:other", CopyOptions{Platforms: []Platform{platform("linux/amd64")}}); !strings.Contains(p.Fix, "windows/amd64:20348") {
+		t.Errorf("%v", p)
+	}
 }
 
 // onePlatform reads an image of one platform.

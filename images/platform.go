@@ -1,8 +1,11 @@
 package images
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -55,7 +58,8 @@ func (p Platform) Matches(have *v1.Platform) bool {
 	if have == nil || have.OS != p.OS || have.Architecture != p.Architecture || p.Variant != "" && have.Variant != p.Variant {
 		return false
 	}
-	return p.Build == "" || buildOf(have.OSVersion) == p.Build
+	// Without a version it runs on every build, as HostProcess images do.
+	return p.Build == "" || have.OSVersion == "" || buildOf(have.OSVersion) == p.Build
 }
 
 // buildOf is the third number of Windows' version.
@@ -89,8 +93,7 @@ func choose(whole Manifest, src Source, platforms []Platform) (Manifest, error) 
 			}
 		}
 		if len(kept) == n {
-			return Manifest{}, &fault.Problem{Class: fault.Input, Field: "--platform", Value: p.String(), Why: "is not one that " + src.String() + " is made for",
-				Fix: "it has " + strings.Join(platformsOf(whole), ", ")}
+			return Manifest{}, otherPlatform(p, src, platformsOf(whole))
 		}
 	}
 	if len(digests) == 1 {
@@ -99,6 +102,46 @@ func choose(whole Manifest, src Source, platforms []Platform) (Manifest, error) 
 	return subset(whole, func(d v1.Descriptor) bool {
 		return digests[d.Digest.String()] || digests[d.Annotations[referenceDigest]]
 	})
+}
+
+func otherPlatform(p Platform, src Source, have []string) error {
+	return &fault.Problem{Class: fault.Input, Field: "--platform", Value: p.String(), Why: "is not one that " + src.String() + " is made for",
+		Fix: "it has " + strings.Join(have, ", ")}
+}
+
+// madeFor refuses a manifest that is no index and not made for the platforms.
+func madeFor(ctx context.Context, m Manifest, src Source, platforms []Platform) error {
+	if len(platforms) == 0 || m.IsIndex() {
+		return nil
+	}
+	have, err := platformOf(ctx, m, src)
+	if err != nil {
+		return err
+	}
+	for _, p := range platforms {
+		if !p.Matches(&have) {
+			return otherPlatform(p, src, []string{Platform{OS: have.OS, Architecture: have.Architecture, Variant: have.Variant, Build: buildOf(have.OSVersion)}.String()})
+		}
+	}
+	return nil
+}
+
+// platformOf is what the config of a manifest says that it is made for.
+func platformOf(ctx context.Context, m Manifest, src Source) (v1.Platform, error) {
+	rc, err := src.Blob(ctx, m.Blobs[0])
+	if err != nil {
+		return v1.Platform{}, fmt.Errorf("reading the config of %s: %w", src, err)
+	}
+	defer rc.Close()
+	data, err := io.ReadAll(io.LimitReader(rc, maxManifest))
+	if err != nil {
+		return v1.Platform{}, fmt.Errorf("reading the config of %s: %w", src, err)
+	}
+	cfg, err := v1.ParseConfigFile(bytes.NewReader(data))
+	if err != nil {
+		return v1.Platform{}, fmt.Errorf("reading the config of %s: %w", src, err)
+	}
+	return v1.Platform{OS: cfg.OS, Architecture: cfg.Architecture, Variant: cfg.Variant, OSVersion: cfg.OSVersion}, nil
 }
 
 // subset writes an index with some of the children, all else as it was.
