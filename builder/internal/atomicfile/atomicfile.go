@@ -86,7 +86,7 @@ func Func(ctx context.Context, path string, perm fs.FileMode, write func(io.Writ
 	if err := replace(ctx, f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 // Rename puts a finished file of the same file system, which another program
@@ -98,7 +98,7 @@ func Rename(ctx context.Context, finished, path string) error {
 	if err := replace(ctx, finished, path); err != nil {
 		return fmt.Errorf("renaming to %s: %w", path, err)
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 // Dir puts a finished folder of the same file system under its final name,
@@ -113,7 +113,7 @@ func Dir(ctx context.Context, finished, path string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case d.IsDir():
-			return syncDir(p)
+			return SyncDir(p)
 		case d.Type().IsRegular():
 			return flush(p)
 		}
@@ -125,7 +125,7 @@ func Dir(ctx context.Context, finished, path string) error {
 	if err := renameDir(ctx, finished, path); err != nil {
 		return fmt.Errorf("renaming to %s: %w", path, err)
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 // renameDir renames a folder, never over one that holds something: POSIX

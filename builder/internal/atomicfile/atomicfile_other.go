@@ -22,6 +22,6 @@ func flush(path string) error {
 	return f.Sync()
 }
 
-// syncDir makes a folder's entries durable: without it, a rename may be undone
+// SyncDir makes a folder's entries durable: without it, a rename may be undone
 // by a power cut.
-func syncDir(path string) error { return flush(path) }
+func SyncDir(path string) error { return flush(path) }

@@ -63,5 +63,6 @@ func flush(path string) error {
 	return f.Sync()
 }
 
-// syncDir does nothing: MOVEFILE_WRITE_THROUGH has made the rename durable.
-func syncDir(string) error { return nil }
+// SyncDir does nothing: Windows has no flush for folders, NTFS journals renames, and
+// MOVEFILE_WRITE_THROUGH has made ours durable.
+func SyncDir(string) error { return nil }

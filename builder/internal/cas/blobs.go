@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
 	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
@@ -185,7 +186,7 @@ func (s *Store) Adopt(file, digest string) (Blob, error) {
 	if err := os.Rename(file, path); err != nil {
 		return Blob{}, fmt.Errorf("moving a blob into the store: %w", err)
 	}
-	return Blob{digest, path, fi.Size()}, syncDir(s.blobDir())
+	return Blob{digest, path, fi.Size()}, atomicfile.SyncDir(s.blobDir())
 }
 
 // copyHashed copies src to dst, and returns the digest of what was copied.

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/wbox-dev/wbox/builder/fault"
+	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
 	"github.com/wbox-dev/wbox/builder/internal/capacity"
 	"github.com/wbox-dev/wbox/builder/internal/ctxio"
 )
@@ -209,7 +210,7 @@ func (d *Draft) Commit(keyJSON []byte, r Result) error {
 	if err := os.Rename(d.Dir, final); err != nil {
 		return fmt.Errorf("moving the result into the store: %w", err)
 	}
-	return syncDir(filepath.Dir(final))
+	return atomicfile.SyncDir(filepath.Dir(final))
 }
 
 // NewRun makes a folder for one run and returns its id and path. It is held as

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/wbox-dev/wbox/builder/internal/atomicfile"
 )
 
 // removeSealed removes a folder, sealed files included: Windows refuses to
@@ -32,7 +34,7 @@ func syncTree(dir string) error {
 			return err
 		}
 		if d.IsDir() {
-			return syncDir(p)
+			return atomicfile.SyncDir(p)
 		}
 		f, err := os.Open(p)
 		if err != nil {
