@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/wbox-dev/wbox/builder/fault"
 	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/builder/hypervisor/fake"
+	"github.com/wbox-dev/wbox/builder/internal/wine"
 )
 
 // inspected is a driver that tells its parts.
@@ -165,5 +168,25 @@ func TestDoctorInterrupted(t *testing.T) {
 	o := DoctorOptions{Store: t.TempDir(), Driver: goodDriver(), Tools: tools(allTools())}
 	if _, err := Doctor(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Debian's wine64 is in no folder of PATH: doctor looks where builds look.
+func TestDoctorFindsTheWineOfBuilds(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows programs run there without")
+	}
+	own := filepath.Join(t.TempDir(), "some-wine")
+	if err := os.WriteFile(own, []byte("#!/bin/sh\necho wine-8.0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", "")
+	t.Setenv(wine.Variable, own)
+	if got, err := (Tools{}).look(wineProgram); err != nil || got != own {
+		t.Errorf("got %q, %v", got, err)
+	}
+	t.Setenv(wine.Variable, "none")
+	if got, err := (Tools{}).look(wineProgram); err == nil {
+		t.Errorf("found %q", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/internal/bake"
 	"github.com/wbox-dev/wbox/builder/internal/engine"
 	"github.com/wbox-dev/wbox/builder/internal/exec"
+	"github.com/wbox-dev/wbox/builder/internal/wine"
 	"github.com/wbox-dev/wbox/builder/iso"
 	"github.com/wbox-dev/wbox/builder/spec"
 	"github.com/wbox-dev/wbox/builder/stage"
@@ -21,9 +22,16 @@ type Tools struct {
 	Run  func(ctx context.Context, program string, args ...string) (stdout string, err error)
 }
 
+const wineProgram = "wine"
+
 func (t Tools) look(program string) (string, error) {
 	if t.Look != nil {
 		return t.Look(program)
+	}
+	if program == wineProgram { // which may be called otherwise, and lie outside of PATH
+		if path, err := wine.Find(); err == nil {
+			return path, nil
+		}
 	}
 	return exec.Look(program)
 }
@@ -76,7 +84,7 @@ func (d *doctor) git(ctx context.Context) {
 }
 
 func (d *doctor) wine(ctx context.Context) {
-	d.optional(ctx, "wine", "wine", "it finds out the version of your own kubelet.exe: --k8s-version does without", "--version")
+	d.optional(ctx, wineProgram, wineProgram, "it tries out kubelet.exe and kubeadm.exe, and finds out the version of your own (--k8s-version does without)", "--version")
 }
 
 func (d *doctor) vagrant(ctx context.Context) {
