@@ -12,7 +12,8 @@ import (
 )
 
 // imageSource takes programs out of the layers of a container image that was
-// saved to a tar file, as docker save or an OCI layout.
+// saved to a tar file, as docker save or an OCI layout, or out of the archive of a
+// release.
 type imageSource struct {
 	*project
 	path string
@@ -74,7 +75,7 @@ func (s *imageSource) open(ctx context.Context, dir string) (*dirSource, error) 
 			return nil, fmt.Errorf("reading the image: %w", ctx.Err())
 		}
 		return nil, &fault.Problem{Class: fault.Input, Field: s.flag, Value: s.path, Why: "is refused", Err: err,
-			Fix: "give the tar file of a Windows image of " + s.title + ", as docker save or an OCI layout"}
+			Fix: "give the tar file of a Windows image of " + s.title + " (docker save, or an OCI layout), or a release's archive"}
 	}
 	return &dirSource{project: s.project, path: programs}, nil
 }

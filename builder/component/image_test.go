@@ -133,6 +133,7 @@ func TestImage(t *testing.T) {
 		"docker.tar":    dockerTar("windows", lower, upper),
 		"oci.tar":       ociTar(gz(lower), zst(upper)),
 		"docker.tar.gz": gz(dockerTar("windows", lower, upper)),
+		"release.tgz":   gz(upper), // a release's archive
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -172,10 +173,10 @@ func evil() map[string]struct {
 		says string
 	}{
 		"no tar":               {[]byte("hello, this is no tar file at all"), "no tar file"},
-		"empty":                {nil, "has no index.json"},
-		"cut off":              {layer(at("a/antctl.exe"))[:1024], "has no"},
+		"empty":                {nil, "holds no image"},
+		"cut off":              {layer(at("a/antctl.exe"))[:1024], "no image"},
 		"a web page":           {[]byte("<html>" + strings.Repeat(" ", 2000)), "no tar file"},
-		"no manifest":          {tarOf(at("antrea-agent.exe")), "has no index.json"},
+		"no manifest":          {tarOf(at("readme.txt")), "it has no programs either"},
 		"linux":                {dockerTar("linux", tarOf()), "for linux/amd64, none for windows/amd64"},
 		"manifest no JSON":     {tarOf(part{name: "manifest.json", data: []byte("{")}), "reading its manifest.json"},
 		"outer traversal":      {tarOf(at("../../etc/passwd")), "unsafe name"},

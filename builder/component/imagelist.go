@@ -3,6 +3,7 @@ package component
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -12,6 +13,20 @@ import (
 type image struct {
 	os, arch string
 	layers   []string
+	plain    bool // it is no image, but a release's archive: the tar file itself holds the programs
+}
+
+// errNoImage says that an archive has nothing that an image begins with.
+var errNoImage = errors.New("it has neither a manifest.json nor an index.json, so it holds no image, and it has no programs either")
+
+// holds says whether there are programs in the archive itself.
+func (a *archive) holds(known func(base string) string) bool {
+	for name := range a.entries {
+		if known(strings.ToLower(path.Base(name))) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // platform is what a configuration says.
@@ -30,10 +45,15 @@ type descriptor struct {
 func (a *archive) images() ([]image, error) {
 	var all []image
 	var err error
-	if _, ok := a.entries["manifest.json"]; ok {
+	_, docker := a.entries["manifest.json"]
+	_, oci := a.entries["index.json"]
+	switch {
+	case docker:
 		all, err = a.dockerImages()
-	} else {
+	case oci:
 		all, err = a.ociImages("index.json", 0)
+	default:
+		err = errNoImage
 	}
 	if err != nil {
 		return nil, err

@@ -37,6 +37,9 @@ func unpackImage(ctx context.Context, name, dir, scratch string, known func(base
 	}
 	defer a.file.Close()
 	images, err := a.images()
+	if errors.Is(err, errNoImage) && a.holds(known) {
+		images, err = []image{{plain: true}}, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -89,6 +92,13 @@ func (u *unpacker) keep(kept map[string]found) error {
 // image returns the programs of one image, by their paths in it.
 func (u *unpacker) image(ctx context.Context, a *archive, i image) (map[string]found, error) {
 	programs := map[string]found{}
+	if i.plain {
+		st, err := a.file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		return programs, u.layer(ctx, io.NewSectionReader(a.file, 0, st.Size()), programs)
+	}
 	for _, name := range i.layers {
 		blob, err := a.open(name)
 		if err != nil {

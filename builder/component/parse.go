@@ -45,9 +45,9 @@ type Request struct {
 
 const (
 	acceptedCNI = "use one of none, calico, antrea, flannel; with a source calico@REF, antrea@REF, antrea@git:REPOSITORY@REF, " +
-		"or NAME@PATH (./checkout, ./folder-of-programs, ./image.tar)"
+		"or NAME@PATH (./checkout, ./folder-of-programs, ./release.tar.gz, ./image.tar)"
 	acceptedContainerd = "give a release (2.3.4), a git ref (main, release/2.3, pull/12345, a commit, git:REPOSITORY@REF), " +
-		"or a source tree, a folder with containerd.exe or the tar file of an image (./bin)"
+		"or a source tree, a folder with containerd.exe, a release's archive or the tar file of an image (./bin)"
 )
 
 // ParseCNI reads the text of --cni. A path without a name before it is looked
@@ -77,7 +77,7 @@ func ParseCNI(text string) (Request, error) {
 		return r, nil
 	case name == Flannel:
 		return Request{}, refuse(cniFlag, text, "can't be compiled here: flanneld.exe needs cgo and a C compiler for Windows",
-			"take its release: unpack flannel-VERSION-windows-amd64.tar.gz (https://github.com/flannel-io/flannel/releases) and say flannel@./FOLDER")
+			"take its release: flannel@./flannel-VERSION-windows-amd64.tar.gz (https://github.com/flannel-io/flannel/releases)")
 	}
 	return r.git(rest, cniFlag)
 }
@@ -139,7 +139,7 @@ func refuse(flag, value, why, fix string) *fault.Problem {
 // onlyPath says whether text can be meant as a path only.
 func onlyPath(text string) bool {
 	return text == "." || text == ".." || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || filepath.IsAbs(text) ||
-		strings.HasPrefix(text, "/") || strings.Contains(text, `\`) || strings.HasSuffix(text, ".tar") || strings.HasSuffix(text, ".tar.gz")
+		strings.HasPrefix(text, "/") || strings.Contains(text, `\`) || strings.HasSuffix(text, ".tar") || strings.HasSuffix(text, ".tar.gz") || strings.HasSuffix(text, ".tgz")
 }
 
 // whyNoPath says what is wrong with a path that tells of no project.

@@ -49,7 +49,7 @@ func pathSource(p *project, path string, opts Options) (Source, error) {
 		return &dirSource{project: p, path: path}, nil
 	case p.gitURL == "":
 		return nil, refuse(p.flag, path, "is a source tree, and flanneld.exe can't be compiled here: it needs cgo and a C compiler for Windows",
-			"take the release: unpack flannel-VERSION-windows-amd64.tar.gz and give its folder")
+			"take the release: flannel@./flannel-VERSION-windows-amd64.tar.gz")
 	case !p.module.MatchString(module):
 		return nil, refuse(p.flag, path, "is a source tree of "+module+", not of "+p.title, "give another folder")
 	}
