@@ -145,13 +145,16 @@ func (a *Agent) rebootFault() bool {
 	return false
 }
 
+// again is when the second of two restarts follows: just when all seems over.
+const again = 3 * time.Second
+
 // bootFault restarts the machine once more, if that was arranged.
 func (a *Agent) bootFault() error {
 	if a.State.Get().Fault != "reboot-twice" {
 		return nil
 	}
 	a.Logf("fault: restarting again")
-	a.Machine.Restart(0, false)
+	a.Machine.Restart(again, false)
 	return a.State.Change(func(s *state.State) error { s.Fault = ""; return nil })
 }
 
