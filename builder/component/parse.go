@@ -40,7 +40,7 @@ type Request struct {
 	Ref     string // Git
 	Version string // Module: such as "v2.3.4"
 	Path    string // Path: a checkout, a folder of programs, or the tar file of an image
-	Text    string // as the user wrote it
+	Text    string // as the user wrote it, without passwords
 }
 
 const (
@@ -56,7 +56,7 @@ const (
 func ParseCNI(text string) (Request, error) {
 	text = strings.TrimSpace(text)
 	name, rest, named := strings.Cut(text, "@")
-	r := Request{Project: name, Form: Bare, Text: text}
+	r := Request{Project: name, Form: Bare, Text: public(text)}
 	switch {
 	case slices.Contains(CNIs(), text):
 		return r, nil
@@ -67,16 +67,16 @@ func ParseCNI(text string) (Request, error) {
 		}
 		return Request{Project: p.name, Form: Path, Path: text, Text: text}, nil
 	case !named || !slices.Contains(CNIs(), name):
-		return Request{}, &fault.Problem{Class: fault.Usage, Field: cniFlag, Value: text, Why: "is not known", Fix: acceptedCNI}
+		return Request{}, &fault.Problem{Class: fault.Usage, Field: cniFlag, Value: r.Text, Why: "is not known", Fix: acceptedCNI}
 	case name == None:
-		return Request{}, &fault.Problem{Class: fault.Usage, Field: cniFlag, Value: text, Why: "names a source for no CNI", Fix: acceptedCNI}
+		return Request{}, &fault.Problem{Class: fault.Usage, Field: cniFlag, Value: r.Text, Why: "names a source for no CNI", Fix: acceptedCNI}
 	case rest == "":
-		return Request{}, &fault.Problem{Class: fault.Usage, Field: cniFlag, Value: text, Why: "names no ref and no path after the @", Fix: acceptedCNI}
+		return Request{}, &fault.Problem{Class: fault.Usage, Field: cniFlag, Value: r.Text, Why: "names no ref and no path after the @", Fix: acceptedCNI}
 	case onlyPath(rest):
 		r.Form, r.Path = Path, rest
 		return r, nil
 	case name == Flannel:
-		return Request{}, refuse(cniFlag, text, "can't be compiled here: flanneld.exe needs cgo and a C compiler for Windows",
+		return Request{}, refuse(cniFlag, r.Text, "can't be compiled here: flanneld.exe needs cgo and a C compiler for Windows",
 			"take its release: flannel@./flannel-VERSION-windows-amd64.tar.gz (https://github.com/flannel-io/flannel/releases)")
 	}
 	return r.git(rest, cniFlag)
@@ -102,7 +102,7 @@ func (r Request) git(text, flag string) (Request, error) {
 // *fault.Problem that names what is accepted.
 func ParseContainerd(text string) (Request, error) {
 	text = strings.TrimSpace(text)
-	r := Request{Project: Containerd, Text: text}
+	r := Request{Project: Containerd, Text: public(text)}
 	match := func(re string) bool { return regexp.MustCompile(re).MatchString(text) }
 	switch {
 	case text == "":
@@ -110,7 +110,7 @@ func ParseContainerd(text string) (Request, error) {
 	case strings.HasPrefix(text, "git:"), strings.Contains(text, "://"):
 		return r.git(text, containerdFlag)
 	case match(`^v?\d+\.\d+`) && !onlyPath(text):
-		return r.release()
+		return r.release(text)
 	case match(`^(main|release/\d+\.\d+|pull/[1-9]\d*(/head|/merge)?|[0-9a-f]{7,40})$`):
 		return r.git(text, containerdFlag)
 	}
@@ -119,8 +119,8 @@ func ParseContainerd(text string) (Request, error) {
 }
 
 // release fills in the version of a release.
-func (r Request) release() (Request, error) {
-	v := "v" + strings.TrimPrefix(r.Text, "v")
+func (r Request) release(text string) (Request, error) {
+	v := "v" + strings.TrimPrefix(text, "v")
 	switch {
 	case !semver.IsValid(v) || semver.Canonical(v) != v:
 		return Request{}, refuse(containerdFlag, r.Text, "is no release: the form is X.Y.Z", acceptedContainerd)
@@ -130,6 +130,11 @@ func (r Request) release() (Request, error) {
 	}
 	r.Form, r.Version = Module, v
 	return r, nil
+}
+
+// public takes user names and passwords out of the URLs in a text.
+func public(text string) string {
+	return regexp.MustCompile(`://[^/@\s]*@`).ReplaceAllString(text, "://")
 }
 
 func refuse(flag, value, why, fix string) *fault.Problem {

@@ -119,6 +119,19 @@ func TestParseContainerd(t *testing.T) {
 	}
 }
 
+// A password in a URL is used, and told nobody.
+func TestParseKeepsPasswords(t *testing.T) {
+	r, err := ParseCNI("antrea@git:https://me:secret@example.com/antrea.git@topic")
+	if err != nil || r.Remote != "https://me:secret@example.com/antrea.git" || r.Text != "antrea@git:https://example.com/antrea.git@topic" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	for _, text := range []string{"antrea@git:https://me:secret@example.com/antrea.git@..", "antrea@https://me:secret@example.com/a", "cilium@git:https://me:secret@example.com/c@x", "flannel@git:https://me:secret@example.com/c@x"} {
+		if _, err := ParseCNI(text); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
 func TestRebase(t *testing.T) {
 	change := func(p string) string { return "<" + p + ">" }
 	for _, tt := range []struct{ flag, text, want string }{
