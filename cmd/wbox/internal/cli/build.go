@@ -88,9 +88,10 @@ func (a *app) resolve(cmd *cobra.Command, sel *selection, opts builder.ResolveOp
 		return nil, nil, err
 	}
 	b, kopts, err := a.newBuilder()
-	if err != nil { // without a store little can be looked up, but what was asked for can be checked
-		s.Default()
-		return nil, nil, s.Locate(fault.Check(s.Validate(), err))
+	if err != nil { // without a store little can be looked up, but much can be checked
+		options := a.host.options()
+		options.Sink = a.display
+		return nil, nil, s.Locate(fault.Check(builder.CheckWithoutStore(cmd.Context(), s, options, opts.PlanOnly), err))
 	}
 	opts.Kube, opts.Components, opts.Pins, opts.Offline = kopts, componentSettings(kopts), pins, a.offline
 	if opts.Media, err = a.mediaOptions(); err != nil {
