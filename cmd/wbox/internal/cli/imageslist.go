@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -57,17 +58,17 @@ func (a *app) imagesList(cmd *cobra.Command, i *imageFlags) error {
 	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, img := range w.list {
-		note := "from " + img.Source
+		notes := []string{img.Asked}
 		switch {
 		case img.Source == "":
-			note = "not published"
-		case img.Source == img.Asked:
-			note = ""
+			notes = append(notes, "not published")
+		case img.Source != img.Asked:
+			notes = append(notes, "from "+img.Source)
 		}
 		if img.OS == "windows" {
-			note += " (Windows)"
+			notes = append(notes, "for Windows")
 		}
-		if _, err := fmt.Fprintf(t, "%s\t%s\n", img.Asked, note); err != nil {
+		if _, err := fmt.Fprintln(t, strings.Join(notes, "\t")); err != nil {
 			return err
 		}
 	}
