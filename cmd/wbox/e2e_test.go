@@ -155,7 +155,7 @@ func TestBake(t *testing.T) {
 // TestBakeWithoutPowerShell is the chain where the stand-in answers for the scripts.
 func TestBakeWithoutPowerShell(t *testing.T) {
 	b := newBake(t, "2025", "", "--windows", "2025", "--edition", "desktop", "--activate", "never")
-	ci := []string{"--k8s", "ci/latest", "--kube-base-url", b.bucket("v1.36.3-5+0123456789abcd")}
+	ci := []string{"--k8s", "ci/latest", "--kube-base-url", b.bucket("v1.36.3+0123456789abcd")}
 	p := b.build(ci...)
 	if p.Name != "local/wbox-ws2025-none-stand-in" || p.GuestScripts != "not executed" {
 		t.Errorf("published %+v", p)
