@@ -180,11 +180,15 @@ func (s *Store) Adopt(file, digest string) (Blob, error) {
 	if err := os.Chmod(file, 0o444); err != nil {
 		return Blob{}, err
 	}
-	if err := s.RemoveBlob(digest); err != nil { // of another size: damaged
-		return Blob{}, err
-	}
+	// What is there has another size, so it is damaged, or has just come from
+	// another process. Windows replaces neither a sealed file nor one that is open.
 	if err := os.Rename(file, path); err != nil {
-		return Blob{}, fmt.Errorf("moving a blob into the store: %w", err)
+		if b, ok, seen := s.Blob(digest); seen == nil && ok && b.Size == fi.Size() {
+			return b, os.Remove(file)
+		}
+		if err := errors.Join(s.RemoveBlob(digest), os.Rename(file, path)); err != nil {
+			return Blob{}, fmt.Errorf("moving a blob into the store: %w", err)
+		}
 	}
 	return Blob{digest, path, fi.Size()}, atomicfile.SyncDir(s.blobDir())
 }
