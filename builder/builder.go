@@ -3,6 +3,7 @@ package builder
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -124,6 +125,7 @@ func (b *Builder) Build(ctx context.Context, r *Resolved) (_ *Built, err error) 
 	if err := b.store.Sweep(); err != nil {
 		return nil, err
 	}
+	sweepTemp(os.TempDir(), time.Now())
 	if err := b.store.HoldBlob(ctx, r.ISODigest); err != nil { // nobody prunes the medium meanwhile
 		return nil, err
 	}

@@ -239,7 +239,25 @@ func (s *Store) NewRun(now time.Time) (id, dir string, err error) {
 // holds. It removes no result.
 func (s *Store) Sweep() error {
 	_, err := s.leftovers(false)
-	return errors.Join(err, s.SweepBlobs())
+	return errors.Join(err, s.SweepBlobs(), s.sweepUnfinished(time.Now()))
+}
+
+// sweepUnfinished removes small files that were cut while they were written,
+// which takes a moment: those of the last hour may be at work.
+func (s *Store) sweepUnfinished(now time.Time) error {
+	paths, err := filepath.Glob(filepath.Join(s.root, "*", atomicfile.TempPrefix+"*"))
+	if err != nil {
+		return nil //nolint:nilerr // the store's own name is no pattern
+	}
+	for _, p := range paths {
+		if fi, err := os.Lstat(p); err != nil || !fi.Mode().IsRegular() || now.Sub(fi.ModTime()) < time.Hour {
+			continue
+		}
+		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("sweeping the store: %w", err)
+		}
+	}
+	return nil
 }
 
 // DigestFile returns "sha256:…" and the size of a file's content.

@@ -180,3 +180,31 @@ func TestDocsAreOfOneStage(t *testing.T) {
 		t.Errorf("%q, %v", docs, err)
 	}
 }
+
+func TestSweepOfSmallFiles(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.knownDir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * time.Hour)
+	for name, left := range map[string]bool{".wbox-tmp-old": false, ".wbox-tmp-new": true, "old.json": true} {
+		p := filepath.Join(s.knownDir(), name)
+		if err := os.WriteFile(p, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(name, "old") {
+			if err := os.Chtimes(p, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Sweep(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(p); (err == nil) != left {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
