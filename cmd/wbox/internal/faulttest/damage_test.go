@@ -56,11 +56,10 @@ func (l *lab) result(t *testing.T, w *Wbox, stage, output string) string {
 	return found[0]
 }
 
-// TestAFlippedBit damages files of a store in which all is baked. wbox cache
+// flippedBits damages files of a store in which all is baked. wbox cache
 // verify finds each; a build that would put it into a box refuses it, with
 // what to do, and the one after that makes it anew.
-func TestAFlippedBit(t *testing.T) {
-	l := newLab(t)
+func flippedBits(l *lab) {
 	for _, c := range []struct {
 		stage, output string
 		lost          []string // whose results have to be made again, so that the damaged one is used
@@ -71,8 +70,9 @@ func TestAFlippedBit(t *testing.T) {
 		{"windows", "disk", nil, ""},
 		{"payload", "disk", nil, ""},
 	} {
-		t.Run(c.stage, func(t *testing.T) {
-			site := l.site("site-" + c.stage)
+		l.t.Run(c.stage, func(t *testing.T) {
+			l := l.in(t)
+			site := l.site("site")
 			l.reset(site, false)
 			if e := site.Build(t, nil, "--k8s", l.path(newVersion)); e.Code != 0 {
 				t.Fatalf("exit code %d:\n%s", e.Code, e.Stderr)
@@ -108,12 +108,12 @@ func TestAFlippedBit(t *testing.T) {
 	}
 }
 
-// TestADamagedMedium flips a bit of the medium in the store, and of one that a
+// damagedMedium flips a bit of the medium in the store, and of one that a
 // user names and wbox remembers.
-func TestADamagedMedium(t *testing.T) {
-	l := newLab(t)
+func damagedMedium(l *lab) {
+	t := l.t
 	site := l.site("site")
-	medium := l.path("windows.iso")
+	medium := l.own("windows.iso")
 	if err := isotest.WriteFake(medium, isotest.Editions("2022"), nil); err != nil {
 		t.Fatal(err)
 	}

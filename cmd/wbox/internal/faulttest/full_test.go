@@ -106,17 +106,17 @@ func checkFull(t *testing.T, w *Wbox, e End, folder string) {
 	}
 }
 
-// TestFullStore lets the store's disk get full at moments of a build from its
+// fullStore lets the store's disk get full at moments of a build from its
 // first event to its last: of bytes, then of files.
-func TestFullStore(t *testing.T) {
-	l := newLab(t)
+func fullStore(l *lab) {
+	t := l.t
 	site := l.site("full-store")
-	v := newVolume(t, l.path("volume"))
+	v := newVolume(t, l.own("volume"))
 	site.Store = filepath.Join(v.dir, "store")
 	r := rand.New(rand.NewPCG(seed(t), 0))
 	failed := 0
-	for i, step := range []int{3, 1} { // an empty store, and a warm one
-		for at := 0; at <= l.events[i] && !t.Failed(); at += step {
+	for i, step := range []int{5, 2} { // an empty store, and a warm one
+		for at := r.IntN(step); at <= l.events[i] && !t.Failed(); at += step {
 			l.reset(site, i == 1)
 			b := Blow{Event: at, Then: func() { v.fill(r.Int64N(1<<r.Int64N(8)), -1) }}
 			if r.IntN(3) == 0 {
@@ -136,17 +136,17 @@ func TestFullStore(t *testing.T) {
 		}
 	}
 	t.Logf("%d builds ran out of space", failed)
-	if failed < 20 {
+	if failed < 12 {
 		t.Error("too few: this test no longer tests")
 	}
 }
 
-// TestFullOutput lets the output folder's disk get full at every page of the
+// fullOutput lets the output folder's disk get full at every page of the
 // small files, and at some of the box, and at every new file.
-func TestFullOutput(t *testing.T) {
-	l := newLab(t)
+func fullOutput(l *lab) {
+	t := l.t
 	site := l.site("full-output")
-	v := newVolume(t, l.path("volume"))
+	v := newVolume(t, l.own("volume"))
 	site.Out = filepath.Join(v.dir, "out")
 	l.reset(site, true)
 	l.complete(t, site) // the store has all from now on: only publishing is left

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestKill9 kills builds at random moments.
-func TestKill9(t *testing.T) {
-	newLab(t).disturb(count(t, "WBOX_TEST_KILLS", 100), func(r *rand.Rand, b *Blow) { b.Signals = []syscall.Signal{syscall.SIGKILL} },
+// kills kills builds at random moments.
+func kills(l *lab) {
+	l.disturb(count(l.t, "WBOX_TEST_KILLS", 100), func(r *rand.Rand, b *Blow) { b.Signals = []syscall.Signal{syscall.SIGKILL} },
 		func(t *testing.T, w *Wbox, e End, _ []string) {
 			if e.Signal != syscall.SIGKILL {
 				t.Errorf("it ended with %d and %v", e.Code, e.Signal)
@@ -25,9 +25,9 @@ func TestKill9(t *testing.T) {
 		})
 }
 
-// TestCtrlC interrupts builds at random moments, every third one twice.
-func TestCtrlC(t *testing.T) {
-	newLab(t).disturb(count(t, "WBOX_TEST_INTERRUPTS", 100), func(r *rand.Rand, b *Blow) {
+// interrupts interrupts builds at random moments, every third one twice.
+func interrupts(l *lab) {
+	l.disturb(count(l.t, "WBOX_TEST_INTERRUPTS", 100), func(r *rand.Rand, b *Blow) {
 		b.Signals = []syscall.Signal{syscall.SIGINT}
 		if r.IntN(3) == 0 {
 			b.Signals = append(b.Signals, syscall.SIGINT)
@@ -69,7 +69,7 @@ func (l *lab) disturb(n int, aim func(*rand.Rand, *Blow), check func(*testing.T,
 				for done := 0; done < (n+workers-1-i)/workers; {
 					warm := r.IntN(2) == 0
 					l.reset(site, warm)
-					for more := true; more && !t.Failed(); more = r.IntN(4) == 0 { // another one before the run completes
+					for more := true; more && !t.Failed(); more = r.IntN(2) == 0 { // another one before the run completes
 						b := l.moment(r, warm)
 						aim(r, &b)
 						e := l.strike(t, site, b, check)

@@ -34,6 +34,7 @@ const (
 type lab struct {
 	t         *testing.T
 	dir       string
+	part      string // of dir, for what belongs to one test
 	shm       string // a folder in memory, see memory
 	published string // an output folder with the old version in it
 	warm      string // the store that the old version was baked in
@@ -77,7 +78,16 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
+// in returns the lab for one test.
+func (l *lab) in(t *testing.T) *lab {
+	own := *l
+	own.t, own.part = t, filepath.Base(t.Name())
+	return &own
+}
+
+// path names what all tests share, own what belongs to one.
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
+func (l *lab) own(name string) string  { return filepath.Join(l.dir, l.part, name) }
 
 // measure makes runs that nothing happens to.
 func (l *lab) measure() {
@@ -115,9 +125,9 @@ func (l *lab) measure() {
 // site returns a place of its own for runs.
 func (l *lab) site(name string) *Wbox {
 	l.t.Helper()
-	dir := l.path(name)
+	dir := l.own(name)
 	if fast := l.memory(); fast != "" && strings.HasSuffix(name, "-fast") {
-		dir = filepath.Join(fast, name)
+		dir = filepath.Join(fast, l.part, name)
 	}
 	w := &Wbox{Program: []string{os.Args[0]}, Store: filepath.Join(dir, "store"), Out: filepath.Join(dir, "out"), Tmp: filepath.Join(dir, "tmp"),
 		Selection: []string{"--iso", l.path("stand-in.iso"), "--cni", "calico", "--disk", strconv.Itoa(diskGiB)},

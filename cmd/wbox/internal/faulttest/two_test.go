@@ -37,9 +37,9 @@ func started(t *testing.T, w *Wbox) map[string]int {
 	return out
 }
 
-// TestOneStoreForTwoBuilds runs two at once into two folders.
-func TestOneStoreForTwoBuilds(t *testing.T) {
-	l := newLab(t)
+// oneStore runs two at once into two folders.
+func oneStore(l *lab) {
+	t := l.t
 	first, second := l.site("first"), l.site("second")
 	second.Store, second.journal, second.Env = first.Store, first.journal, first.Env
 	for _, w := range []*Wbox{first, second} {
@@ -68,13 +68,13 @@ func TestOneStoreForTwoBuilds(t *testing.T) {
 	}
 }
 
-// TestOneFolderForTwoBuilds starts another build into a folder where one is at work.
-func TestOneFolderForTwoBuilds(t *testing.T) {
-	l := newLab(t)
+// oneFolder starts another build into a folder where one is at work.
+func oneFolder(l *lab) {
+	t := l.t
 	site := l.site("site")
 	l.reset(site, false)
 	other := *site
-	other.Store = l.path("another-store")
+	other.Store = l.own("another-store")
 	var e End
 	var took time.Duration
 	b := Blow{Event: 10, Then: func() {
@@ -98,11 +98,11 @@ func TestOneFolderForTwoBuilds(t *testing.T) {
 	l.finished(t, site)
 }
 
-// TestOtherFileSystems has the store and the output folder on two, both ways.
-func TestOtherFileSystems(t *testing.T) {
-	l := newLab(t)
-	v := newVolume(t, l.path("volume"))
-	for i, c := range []struct{ store, out string }{{v.dir, l.dir}, {l.dir, v.dir}} {
+// otherFileSystems has the store and the output folder on two, both ways.
+func otherFileSystems(l *lab) {
+	t := l.t
+	v := newVolume(t, l.own("volume"))
+	for i, c := range []struct{ store, out string }{{v.dir, l.own("disk")}, {l.own("disk"), v.dir}} {
 		site := l.site(fmt.Sprint("site-", i))
 		site.Store, site.Out = filepath.Join(c.store, "store"), filepath.Join(c.out, "out")
 		l.reset(site, false)
