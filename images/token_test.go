@@ -82,6 +82,14 @@ func TestTokens(t *testing.T) {
 		if strings.Contains(said.String(), "secret") || strings.Contains(said.String(), "token-") {
 			t.Errorf("a secret was told:\n%s", said.String())
 		}
+		other := newRegistry(t) // and whole uploads
+		s2 := &tokens{host: other.Host, holds: holds, given: map[string]int{}}
+		other.Fail(s2.fault)
+		both := func(o *ClientOptions) {
+			login := base64.StdEncoding.EncodeToString([]byte("me:secret-word"))
+			o.Keychain = DefaultKeychain(`{"auths":{"` + r.Host + `":{"auth":"` + login + `"},"` + other.Host + `":{"auth":"` + login + `"}}}`)
+		}
+		copied(t, newTestClient(both), r.Host+"/a/app:v1", other.Host+"/b/app:v1", CopyOptions{}, m.Digest)
 		if all := strings.Join(s.scopes, " "); !strings.Contains(all, "repository:b/app:push,pull") || !strings.Contains(all, "repository:a/app:pull") {
 			t.Errorf("asked for %s", all)
 		}
