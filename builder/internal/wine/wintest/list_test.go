@@ -82,3 +82,13 @@ func TestOverlayFits(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+func TestFailures(t *testing.T) {
+	out := "=== RUN   TestA\n    a_test.go:1: no\n--- FAIL: TestA (0.1s)\n    --- FAIL: TestA/sub (0.1s)\n--- PASS: TestB (0s)\n--- FAIL: FuzzC (1s)\nFAIL\n"
+	if got := failures(out); got != "^TestA$|^FuzzC$" {
+		t.Errorf("got %s", got)
+	}
+	if got := failures("panic: no\n"); got != "" {
+		t.Errorf("got %s", got)
+	}
+}

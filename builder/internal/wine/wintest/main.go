@@ -99,6 +99,7 @@ type result struct {
 	took   time.Duration
 	output string
 	err    error
+	second string   // pattern of tests that failed and then passed alone
 	cured  []string // tests that are left out and pass
 }
 
@@ -113,6 +114,9 @@ func (r result) print(w *os.File, verbose bool) {
 	fmt.Fprintf(w, "%s\t%s\t%.1fs\n", word, r.path, r.took.Seconds())
 	if r.err != nil {
 		fmt.Fprintf(w, "\t%v\n", r.err)
+	}
+	if r.second != "" {
+		fmt.Fprintf(w, "\tpassed at the second try only: %s\n", r.second)
 	}
 	for _, name := range r.cured {
 		fmt.Fprintf(w, "\t%s passes now: take its line out of %s\n", name, listName)
