@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,5 +118,39 @@ func TestAFailureThatStandsIsTheAnswer(t *testing.T) {
 	}
 	if len(kinds) != 2 || kinds[1] != report.StageFailed {
 		t.Errorf("events %v", kinds)
+	}
+}
+
+// A file that has changed under its key is not used: the build ends, the result
+// is marked, and the next build makes it anew and goes on.
+func TestWhatChangedInTheStoreIsNotUsed(t *testing.T) {
+	root := t.TempDir()
+	first := chain()
+	if _, err := newEngine(t, root).Build(t.Context(), list(first), "node", "bits"); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(root, "results", "*", "exe"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("%v, %v", paths, err)
+	}
+	exe := paths[0]
+	if err := os.Chmod(exe, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(exe, []byte("eXe"), 0o644); err != nil { // of the same size
+		t.Fatal(err)
+	}
+	second := chain()
+	_, err = newEngine(t, root).Build(t.Context(), list(second), "box")
+	var p *fault.Problem
+	if !errors.As(err, &p) || p.Value != exe || !strings.Contains(p.Fix, "run it again") || ran(second) != "" {
+		t.Errorf("got %v, ran %q", err, ran(second))
+	}
+	third := chain()
+	if _, err := newEngine(t, root).Build(t.Context(), list(third), "box"); err != nil || ran(third) != "bits payload box" {
+		t.Errorf("got %v, ran %q", err, ran(third))
+	}
+	if data, err := os.ReadFile(exe); err != nil || string(data) != "exe" {
+		t.Errorf("it is %q, %v", data, err)
 	}
 }
