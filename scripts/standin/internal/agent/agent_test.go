@@ -303,4 +303,10 @@ func TestOwn(t *testing.T) {
 	if got := run(0, "info"); !strings.Contains(got, `"bootTime":"2026-01-02T03:04:05Z"`) {
 		t.Errorf("info: %s", got)
 	}
+	run(1, "licence", "activate") // there is no network
+	b.Outside = func(context.Context) error { return nil }
+	run(0, "licence", "activate")
+	if got := run(0, "licence"); !b.State.Get().Activated || !strings.Contains(got, `"status":`) || !strings.Contains(got, `"remaining":`) || !strings.Contains(got, `"description":`) {
+		t.Errorf("licence: %s", got)
+	}
 }
