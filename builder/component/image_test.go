@@ -278,6 +278,26 @@ func TestImageWithAHardLink(t *testing.T) {
 	}
 }
 
+// flannel comes from its release, which is an archive.
+func TestReleaseOfFlannel(t *testing.T) {
+	dir := componenttest.Programs(t, "flannel", "v0.28.0", ".")
+	exe, err := os.ReadFile(filepath.Join(dir, "flannel.exe")) // called so after its module
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "flannel-v0.28.0-windows-amd64.tar.gz")
+	if err := os.WriteFile(path, gz(tarOf(part{name: "flanneld.exe", data: exe}, part{name: "README.md", data: []byte("x")})), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	src, ref, err := resolve(t, request(t, Flannel, "flannel@"+path), Options{CacheDir: t.TempDir()})
+	if err != nil || len(ref.Inputs) != 1 {
+		t.Fatalf("got %+v, %v", ref, err)
+	}
+	if bits, _ := fetch(t, src, ref); !reflect.DeepEqual(files(bits), []string{"flanneld.exe"}) {
+		t.Errorf("got %+v", bits.Binaries)
+	}
+}
+
 func FuzzImage(f *testing.F) {
 	for name, c := range evil() {
 		if name != "bomb" {
