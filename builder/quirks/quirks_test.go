@@ -31,3 +31,11 @@ func TestWindowsBuilds(t *testing.T) {
 		}
 	}
 }
+
+func TestContainerdConfig(t *testing.T) {
+	for version, want := range map[string]int{"v1.7.28": 2, "v2.0.14": 2, "v2.1.0": 3, "v2.3.4-2-g0123abcde": 3, "v2.4.0-beta+unknown": 3, "v3.0.0": 3, "301026e58": 3, "": 3} {
+		if got := ContainerdConfig(version); got != want {
+			t.Errorf("%q: version %d, want %d", version, got, want)
+		}
+	}
+}
