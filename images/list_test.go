@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/wbox-dev/wbox/builder/fault"
@@ -206,6 +207,15 @@ func TestPlatformsOfACopy(t *testing.T) {
 		t.Errorf("%+v, %v", m.Children, err)
 	}
 	if p := failed(t, c, a.Host+"/app:v1", b.Host+"/app:none", CopyOptions{Platforms: []Platform{platform("linux/riscv64")}}); p.Class != fault.Input || !strings.Contains(p.Fix, "windows/amd64:26100") {
+		t.Errorf("%v", p)
+	}
+	// of a system that it has nothing for, only if another platform is left
+	pushed(t, a, "linux:v1", imagestest.Spec{Layers: 1, Size: 10, Platforms: []v1.Platform{imagestest.Linux("amd64"), imagestest.Linux("arm64")}})
+	both := CopyOptions{Platforms: []Platform{platform("windows/amd64:20348"), platform("linux/arm64")}}
+	if res, err := c.Copy(t.Context(), c.Remote(parsed(t, c, a.Host+"/linux:v1")), parsed(t, c, b.Host+"/linux:v1"), both); err != nil || res.Blobs != 2 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if p := failed(t, c, a.Host+"/linux:v1", b.Host+"/linux:none", CopyOptions{Platforms: both.Platforms[:1]}); !strings.Contains(p.Fix, "linux/amd64, linux/arm64") {
 		t.Errorf("%v", p)
 	}
 	onePlatform(t, c, b.Host+"/app:one")

@@ -77,7 +77,9 @@ const referenceDigest = "vnd.docker.reference.digest"
 // choose returns what is copied of whole: whole itself without platforms or
 // where it is no index; the one child of a single choice (Raw is nil then, and
 // the child is its only one); else a new index of the children of these
-// platforms and what is about them, each as it was listed.
+// platforms and what is about them, each as it was listed. A
+// platform of a system that whole has nothing for is passed over, if another one
+// is left; one that it lacks of a system that it has is a problem.
 func choose(whole Manifest, src Source, platforms []Platform) (Manifest, error) {
 	if len(platforms) == 0 || !whole.IsIndex() {
 		return whole, nil
@@ -92,9 +94,12 @@ func choose(whole Manifest, src Source, platforms []Platform) (Manifest, error) 
 				digests[d.Digest.String()] = true
 			}
 		}
-		if len(kept) == n {
+		if len(kept) == n && hasOS(whole, p.OS) {
 			return Manifest{}, otherPlatform(p, src, platformsOf(whole))
 		}
+	}
+	if len(kept) == 0 {
+		return Manifest{}, otherPlatform(platforms[0], src, platformsOf(whole))
 	}
 	if len(digests) == 1 {
 		return Manifest{Digest: kept[0].Digest, MediaType: kept[0].MediaType, Children: kept[:1]}, nil
@@ -104,12 +109,18 @@ func choose(whole Manifest, src Source, platforms []Platform) (Manifest, error) 
 	})
 }
 
+// hasOS says whether an index has anything for a system: most images of a
+// cluster are for Linux alone, and those of Windows for that alone.
+func hasOS(whole Manifest, os string) bool {
+	return slices.ContainsFunc(whole.Children, func(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.OS == os })
+}
+
 func otherPlatform(p Platform, src Source, have []string) error {
 	return &fault.Problem{Class: fault.Input, Field: "--platform", Value: p.String(), Why: "is not one that " + src.String() + " is made for",
 		Fix: "it has " + strings.Join(have, ", ")}
 }
 
-// madeFor refuses a manifest that is no index and not made for the platforms.
+// madeFor refuses a manifest that is no index and made for none of the platforms.
 func madeFor(ctx context.Context, m Manifest, src Source, platforms []Platform) error {
 	if len(platforms) == 0 || m.IsIndex() {
 		return nil
@@ -118,10 +129,8 @@ func madeFor(ctx context.Context, m Manifest, src Source, platforms []Platform) 
 	if err != nil {
 		return err
 	}
-	for _, p := range platforms {
-		if !p.Matches(&have) {
-			return otherPlatform(p, src, []string{Platform{OS: have.OS, Architecture: have.Architecture, Variant: have.Variant, Build: buildOf(have.OSVersion)}.String()})
-		}
+	if !slices.ContainsFunc(platforms, func(p Platform) bool { return p.Matches(&have) }) {
+		return otherPlatform(platforms[0], src, []string{Platform{OS: have.OS, Architecture: have.Architecture, Variant: have.Variant, Build: buildOf(have.OSVersion)}.String()})
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (a *app) imagesMirrorCommand() *cobra.Command {
 	m.images.selectImages(f)
 	m.images.reachRegistries(f)
 	f.StringVar(&m.to, "to", "", "where to: REGISTRY[/PATH]")
-	f.StringSliceVar(&m.platforms, "platform", nil, "only these, such as linux/amd64 or windows/amd64:20348; the digest is then another one (default all)")
+	f.StringSliceVar(&m.platforms, "platform", nil, "only these, such as linux/amd64,windows/amd64:20348, of images that are made for several; the digest is then another one (default all)")
 	f.StringVar(&m.foreign, "foreign-layers", string(images.KeepURL), "layers that may not be distributed: keep (they stay where the image says), copy or refuse")
 	return cmd
 }
