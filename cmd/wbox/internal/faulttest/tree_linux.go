@@ -26,6 +26,9 @@ func (w *Wbox) Restore(ctx context.Context, from, was string) error {
 	if err := os.RemoveAll(w.Out); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(w.Out), 0o755); err != nil {
+		return err
+	}
 	if err := CopyTree(ctx, from, w.Out); err != nil {
 		return err
 	}
