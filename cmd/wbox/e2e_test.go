@@ -31,7 +31,7 @@ type bake struct {
 	powerShellInside bool
 }
 
-func newBake(t *testing.T, release, powerShell string, selection ...string) *bake {
+func newBake(t *testing.T, medium media.Options, selection ...string) *bake {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("boots virtual machines")
@@ -40,7 +40,7 @@ func newBake(t *testing.T, release, powerShell string, selection ...string) *bak
 		t.Skipf("programs of the stand-in medium are missing: %v", missing)
 	}
 	t.Setenv("WBOX_WINE", "none") // the programs are run in kube's own tests
-	iso, err := media.Cached(t.Context(), media.Options{Release: release, PowerShell: powerShell})
+	iso, err := media.Cached(t.Context(), medium)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func newBake(t *testing.T, release, powerShell string, selection ...string) *bak
 	}
 	dir := t.TempDir()
 	return &bake{t: t, dir: dir, iso: iso, store: filepath.Join(dir, "store"), out: filepath.Join(dir, "out put"),
-		selection: selection, powerShellInside: powerShell != ""}
+		selection: selection, powerShellInside: medium.PowerShell != ""}
 }
 
 // powerShell returns the folder of a PowerShell for the stand-in, or skips.
@@ -121,7 +121,12 @@ func TestBake(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots virtual machines")
 	}
-	b := newBake(t, "2022", powerShell(t), "--cni", "calico")
+	medium := media.Options{Release: "2022", PowerShell: powerShell(t), Containerd: containerdFolder(t)}
+	b := newBake(t, medium, "--cni", "calico")
+	name, digest := "", ""
+	if medium.Containerd != "" {
+		name, digest = b.preloadsPause()
+	}
 
 	p := b.build("--k8s", b.exes("v1.37.2", "a"))
 	m := b.manifest(p)
@@ -133,6 +138,12 @@ func TestBake(t *testing.T) {
 	}
 	b.noSecrets()
 	b.licence(p, m, "activated")
+	if name != "" && m.Inputs["image "+name] != digest {
+		t.Errorf("the manifest says %q of the image %s, want %s", m.Inputs["image "+name], name, digest)
+	}
+	if name != "" && !b.provesImage(m, name+" "+digest) {
+		t.Errorf("the proof does not know the image %s %s", name, digest)
+	}
 
 	if p := b.build("--k8s", b.exes("v1.37.2", "a")); !p.UpToDate || !strings.Contains(b.stderr.String(), "up to date") {
 		t.Errorf("the second build was not up to date:\n%s", b.stderr.String())
@@ -154,7 +165,7 @@ func TestBake(t *testing.T) {
 
 // TestBakeWithoutPowerShell is the chain where the stand-in answers for the scripts.
 func TestBakeWithoutPowerShell(t *testing.T) {
-	b := newBake(t, "2025", "", "--windows", "2025", "--edition", "desktop", "--activate", "never")
+	b := newBake(t, media.Options{Release: "2025"}, "--windows", "2025", "--edition", "desktop", "--activate", "never")
 	ci := []string{"--k8s", "ci/latest", "--kube-base-url", b.bucket("v1.36.3+0123456789abcd")}
 	p := b.build(ci...)
 	if p.Name != "local/wbox-ws2025-none-stand-in" || p.GuestScripts != "not executed" {
