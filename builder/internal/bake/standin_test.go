@@ -3,6 +3,8 @@ package bake_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/wbox-dev/wbox/builder/hypervisor"
 	"github.com/wbox-dev/wbox/builder/hypervisor/qemu"
 	"github.com/wbox-dev/wbox/builder/internal/bake"
+	"github.com/wbox-dev/wbox/builder/internal/cas"
 	"github.com/wbox-dev/wbox/builder/report"
 	"github.com/wbox-dev/wbox/builder/stage"
 	"github.com/wbox-dev/wbox/builder/stages/windows"
@@ -38,6 +41,7 @@ type clinic struct {
 type notes struct {
 	mu       sync.Mutex
 	warnings []string
+	kept     *report.Kept
 }
 
 func (n *notes) Emit(e report.Event) {
@@ -45,6 +49,9 @@ func (n *notes) Emit(e report.Event) {
 	defer n.mu.Unlock()
 	if e.Kind == report.Warning {
 		n.warnings = append(n.warnings, e.Message)
+	}
+	if e.Kept != nil {
+		n.kept = e.Kept
 	}
 }
 
@@ -91,7 +98,11 @@ func (c *clinic) work(name string, in, out map[string]string, sink report.Sink) 
 // install installs the stand-in, once for all boots.
 func (c *clinic) install() {
 	c.t.Helper()
-	s := windows.New(windows.Config{Release: "2022", ImageName: "Windows Server 2022 SERVERSTANDARDCORE", ISO: c.medium, DiskGiB: 64}, c.host)
+	digest, _, err := cas.DigestFile(c.t.Context(), c.medium)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	s := windows.New(windows.Config{Release: "2022", ImageName: "Windows Server 2022 SERVERSTANDARDCORE", ISO: c.medium, ISODigest: digest, DiskGiB: 64}, c.host)
 	out := map[string]string{}
 	for _, o := range s.Outputs() {
 		out[o.Name] = filepath.Join(c.dir, "base-"+o.Name)
@@ -101,7 +112,6 @@ func (c *clinic) install() {
 	if err := s.Run(c.t.Context(), w); err != nil {
 		c.t.Fatal(err)
 	}
-	var err error
 	if c.access, err = guest.LoadAccess(out[bake.AccessOutput]); err != nil {
 		c.t.Fatal(err)
 	}
@@ -139,6 +149,7 @@ func (c *clinic) boot(t *testing.T, name string) *ill {
 		i.to = to
 		return dial(ctx, to, access, tls)
 	}
+	host.Keep = func(<-chan struct{}) { i.lookInto() }
 	var err error
 	i.Running, err = host.Start(c.t.Context(), i.w, bake.Boot{Name: name, Disk: overlay, Media: []string{seed}, Access: c.access, TLS: true})
 	if err != nil {
@@ -218,6 +229,31 @@ func (i *ill) survives(words, warning string) {
 	i.t.Logf("%s: survived in %v", words, time.Since(began).Round(time.Second))
 }
 
+// lookInto is what a user may do with a machine that is kept: see its screen.
+func (i *ill) lookInto() {
+	i.mu.Lock()
+	k := i.kept
+	i.mu.Unlock()
+	if k == nil || !strings.HasPrefix(k.Console, "vnc://127.0.0.1:") {
+		i.t.Errorf("kept: %+v", k)
+		return
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(i.t.Context(), "tcp", strings.TrimPrefix(k.Console, "vnc://"))
+	if err != nil {
+		i.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	hello := make([]byte, 4)
+	if _, err := io.ReadFull(conn, hello); err != nil || string(hello) != "RFB " { // RFC 6143, 7.1.1
+		i.t.Errorf("the console says %q, %v", hello, err)
+	}
+	if text, err := os.ReadFile(k.Secrets); err != nil || !strings.Contains(string(text), i.access.Password) {
+		i.t.Errorf("the passwords: %v", err)
+	}
+}
+
 // TestStandInMisbehaves has a real guest under a real QEMU misbehave: the same
 // bake code, WinRM and machine as in a build.
 func TestStandInMisbehaves(t *testing.T) {
@@ -226,10 +262,23 @@ func TestStandInMisbehaves(t *testing.T) {
 	step := func(what string) { t.Logf("%s at %v", what, time.Since(began).Round(time.Second)) }
 	c.install()
 	step("installed")
-	i := c.boot(t, "first")
-	step("booted")
-	i.errorsAndLosses()
-	step("errors and losses")
+	t.Run("much", func(t *testing.T) {
+		t.Parallel()
+		i := c.boot(t, "first")
+		step("booted")
+		i.errorsAndLosses()
+		step("errors and losses")
+		i.rebootsTwice()
+		step("rebooted twice")
+		i.fallsAsleep()
+		step("slept")
+	})
+	t.Run("turns itself off", func(t *testing.T) {
+		t.Parallel()
+		i := c.boot(t, "second")
+		i.fails("off", 15*time.Second, "the machine is off", "no screenshot")
+		step("turned off")
+	})
 }
 
 // errorsAndLosses are what a script's end, or the lack of it, tells.
@@ -246,4 +295,40 @@ func (i *ill) errorsAndLosses() {
 	if err := i.Session.Reboot(i.t.Context(), 6*time.Second); !errors.Is(err, guest.ErrNeverRebooted) || !strings.Contains(err.Error(), "it still runs since") {
 		i.t.Errorf("never-reboot: %v", err)
 	}
+}
+
+// rebootsTwice has the clock set, and another reboot follow the one that was
+// asked for, while scripts run.
+func (i *ill) rebootsTwice() {
+	i.t.Helper()
+	i.fault("clock 34560000") // 400 days
+	i.fault("reboot-twice")
+	if err := i.Reboot(i.t.Context()); err != nil {
+		i.t.Fatalf("reboot-twice: %v", err)
+	}
+	for boots := 0; boots < 3; boots = i.boots() {
+		if _, err := i.Apply(i.t.Context(), scripts()); err != nil {
+			i.t.Fatalf("a script during the second reboot: %v", err)
+		}
+	}
+}
+
+// fallsAsleep ends with a machine that is kept.
+func (i *ill) fallsAsleep() {
+	i.t.Helper()
+	i.fault("sleep")
+	time.Sleep(2 * time.Second) // until it does
+	err := i.failsNow("sleep", 60*time.Second, "nothing moves any more", "limit 30s", "screen.png")
+	if err := i.End(i.t.Context(), err); !fault.Stands(err) {
+		i.t.Errorf("a machine that was kept: %v", err)
+	}
+}
+
+// boots is how often the guest has come up, as its serial log says.
+func (i *ill) boots() int {
+	text, err := os.ReadFile(filepath.Join(i.w.RunDir, "serial.log"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return strings.Count(string(text), "WBOX-STANDIN: ready")
 }
