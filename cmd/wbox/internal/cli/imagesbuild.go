@@ -170,7 +170,8 @@ func (a *app) imagesBuild(cmd *cobra.Command, b *imagesBuildFlags) error {
 	if err := os.MkdirAll(store, 0o755); err != nil {
 		return &fault.Problem{Class: fault.Host, Field: "--store", Value: store, Why: "can't be made", Err: err, Fix: "name another folder with --store or WBOX_STORE"}
 	}
-	if r.Dir, err = os.MkdirTemp(store, "images-"); err != nil {
+	sweepImages(store, time.Now())
+	if r.Dir, err = os.MkdirTemp(store, imagesTemp); err != nil {
 		return fmt.Errorf("making a folder for the images: %w", err)
 	}
 	defer os.RemoveAll(r.Dir)
@@ -192,6 +193,23 @@ func (a *app) imagesBuild(cmd *cobra.Command, b *imagesBuildFlags) error {
 		}
 	}
 	return a.printImages(builtImages{Version: r.Version, Commit: r.Revision, Created: r.Created, Output: files, Images: made.Images, Skipped: made.Skipped})
+}
+
+// imagesTemp begins the names of folders in the store where images are made.
+const imagesTemp = "images-"
+
+// sweepImages removes what killed runs left: those folders that nobody has
+// touched for a day. One that can't be removed is left to the next run.
+func sweepImages(store string, now time.Time) {
+	left, err := filepath.Glob(filepath.Join(store, imagesTemp+"*"))
+	if err != nil {
+		return // the store's own name is no pattern
+	}
+	for _, dir := range left {
+		if fi, err := os.Stat(dir); err == nil && fi.IsDir() && now.Sub(fi.ModTime()) > 24*time.Hour {
+			_ = os.RemoveAll(dir)
+		}
+	}
 }
 
 // bases finds the images that others are put on.
