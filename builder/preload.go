@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,7 +60,11 @@ func (r *Resolved) resolvePreload(ctx context.Context, opts ResolveOptions, pinn
 	}
 	var problems []error
 	seen := map[string]bool{}
-	for _, word := range r.Spec.Preload {
+	words, err := pluginImages(r.Spec.Preload, r.Spec.CNI)
+	if err != nil {
+		return err
+	}
+	for _, word := range words {
 		a, err := p.archive(ctx, word, r.Edition.Build)
 		if err == nil {
 			for _, i := range a.Images {
@@ -76,6 +81,38 @@ func (r *Resolved) resolvePreload(ctx context.Context, opts ResolveOptions, pinn
 		r.preload = append(r.preload, a)
 	}
 	return errors.Join(problems...)
+}
+
+// pluginImages puts in place of "cni" and of a plugin's release such as
+// calico@v3.32.0 the images that Windows nodes pull of it.
+func pluginImages(words []string, cni string) ([]string, error) {
+	var out []string
+	for _, word := range words {
+		plugin := word
+		if word == "cni" {
+			plugin = cni
+		}
+		name, _, _ := strings.Cut(plugin, "@")
+		if word != "cni" && !slices.Contains([]string{"calico", "antrea", "flannel"}, name) {
+			out = append(out, word)
+			continue
+		}
+		list, err := images.ParseCNI(plugin, true)
+		if err != nil {
+			err = forWord(err, word)
+			var no *fault.Problem
+			if errors.As(err, &no) {
+				no.Fix = "name its release, such as --preload calico@v3.32.0, or each image"
+			}
+			return nil, err
+		}
+		for _, i := range list {
+			if i.OS == "windows" {
+				out = append(out, i.Name)
+			}
+		}
+	}
+	return out, nil
 }
 
 // archive resolves one word.

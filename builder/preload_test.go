@@ -148,6 +148,32 @@ func TestAStandInWithoutContainerdIsRefused(t *testing.T) {
 	}
 }
 
+func TestTheImagesOfANetworkPlugin(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		cni   string
+		want  string // or of the error
+	}{
+		{[]string{"pause", "cni"}, "calico@v3.32.0", "pause quay.io/calico/cni-windows:v3.32.0 quay.io/calico/node-windows:v3.32.0"},
+		{[]string{"antrea@v2.7.0", "a.b/c:d"}, "none", "docker.io/antrea/antrea-windows:v2.7.0 a.b/c:d"},
+		{[]string{"cni"}, "none", ""},
+		{[]string{"cni"}, "calico", "--preload cni: calico names no version"},
+		{[]string{"calico@main"}, "none", "--preload calico@main: names no version"},
+		{[]string{"flannel@v0.27.0"}, "none", "has images with versions of their own"},
+	} {
+		got, err := pluginImages(c.words, c.cni)
+		if err != nil {
+			if fault.ClassOf(err) != fault.Usage || c.want == "" || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--preload calico@v3.32.0") {
+				t.Errorf("%v with --cni %s: %v, want %q", c.words, c.cni, err, c.want)
+			}
+			continue
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v with --cni %s: %v, want %q", c.words, c.cni, got, c.want)
+		}
+	}
+}
+
 func TestMirrored(t *testing.T) {
 	for name, want := range map[string]string{
 		"registry.k8s.io/pause:3":   "m.lan:5000/k8s/pause:3",

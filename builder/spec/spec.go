@@ -29,7 +29,7 @@ type Spec struct {
 	K8sVersion string   `key:"k8sVersion" flag:"--k8s-version"`            // Optional: the version of a folder's kubelet.exe. Default: what the folder says.
 	CNI        string   `key:"cni" flag:"--cni" path:"part"`               // Optional: none, calico, antrea or flannel, with @REF or @PATH also its programs, or a path alone. Default: none.
 	Containerd string   `key:"containerd" flag:"--containerd" path:"part"` // Optional: a release of containerd, a git ref (git:REPOSITORY@REF), or a source tree, a folder of programs or an image. Default: not installed.
-	Preload    []string `key:"preload" flag:"--preload" path:"archive"`    // Optional: container images that lie in the box already: pause, nanoserver, servercore, an image's name, or an archive of images (.tar). Default: none.
+	Preload    []string `key:"preload" flag:"--preload" path:"archive"`    // Optional: container images that lie in the box already: pause, cni, a plugin's release such as calico@v3.32.0, nanoserver, servercore, an image's name, or an archive of images (.tar). Default: none.
 	Windows    string   `key:"windows" flag:"--windows"`                   // Optional: 2019, 2022 or 2025. Default: 2022.
 	Edition    string   `key:"edition" flag:"--edition"`                   // Optional: core or desktop. Default: core.
 	ISO        string   `key:"iso" flag:"--iso" path:"always"`             // Optional: the Windows installation medium, a file or a URL. Default: the store has it, or it is downloaded.

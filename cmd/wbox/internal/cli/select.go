@@ -38,7 +38,7 @@ func selectionFlags(f *pflag.FlagSet, sel *selection) {
 	f.StringVar(&s.K8sVersion, "k8s-version", "", "the version of the folder's kubelet.exe, where it can't be found out")
 	f.StringVar(&s.CNI, "cni", "", "prepare for a CNI: none, calico, antrea or flannel (default none); to install its programs too, say where they come from: calico@REF, antrea@git:REPOSITORY@REF, antrea@PATH or ./PATH (a source tree, a folder of programs or the tar file of an image)")
 	f.StringVar(&s.Containerd, "containerd", "", "containerd to install: a release (2.3.4), a git ref (main, release/2.3, git:REPOSITORY@REF), a source tree, a folder with containerd.exe and its companions, or the tar file of an image")
-	f.StringSliceVar(&s.Preload, "preload", nil, "container images that lie in the box already: pause, nanoserver, servercore, an image's name, or an archive of images (.tar); needs --containerd")
+	f.StringSliceVar(&s.Preload, "preload", nil, "container images that lie in the box already: pause, cni (of the release that --cni names), calico@v3.32.0 and the like, nanoserver, servercore, an image's name, or an archive of images (.tar); needs --containerd")
 	f.StringVar(&s.Windows, "windows", "", "Windows Server release: 2019, 2022 or 2025 (default 2022)")
 	f.StringVar(&s.Edition, "edition", "", "core or desktop (default core)")
 	f.StringVar(&s.ISO, "iso", "", "the Windows Server installation medium: a file, or a URL, with #sha256=DIGEST where it is pinned (default: the newest in the store, else an evaluation that is downloaded)")
