@@ -16,6 +16,9 @@ import (
 // point it gets full, and then on a larger one: what the failures left hurts
 // nobody.
 func TestFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles on disks of many sizes")
+	}
 	dir, commits := gitRepo(t)
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=4k"); err != nil {
