@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
+
+	"github.com/wbox-dev/wbox/builder/internal/gosource/gittest"
 )
 
 // Commits of the repository that Repo makes, by what they are.
@@ -73,16 +73,9 @@ func (r *repo) git(args ...string) string {
 	if r.err != nil {
 		return ""
 	}
-	cmd := exec.CommandContext(r.ctx, "git", args...)
-	cmd.Dir = r.dir
-	when := fmt.Sprintf("%d +0200", 1785585600+60*len(r.commits))
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE="+when, "GIT_COMMITTER_DATE="+when, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull,
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		r.err = fmt.Errorf("running git %s: %w\n%s", args[0], err, out)
-	}
-	return strings.TrimSpace(string(out))
+	var out string
+	out, r.err = gittest.Run(r.ctx, r.dir, len(r.commits), args...)
+	return out
 }
 
 // commit writes the tree, with one file that is new, and commits it.
